@@ -109,21 +109,27 @@ pub(crate) const FEW_QUADS_PER_ROW: f64 = 32.0;
 pub(crate) const CLOSE_LOOK_ROWS: usize = 1000;
 /// Patterns that are then sampled.
 pub(crate) const CLOSE_LOOK_PATTERNS: usize = 3;
-/// Quads of the pattern with the fewest from which on a join's first pattern is chosen by what it leads to.
-pub(crate) const LOOKAHEAD_START_ROWS: f64 = 64.0;
-/// Rows in and out of all steps from which on other first patterns are looked at: some milliseconds.
+/// Rows in and out of all steps from which on other first patterns are looked at: about a millisecond.
 pub(crate) const LOOKAHEAD_ROWS: f64 = 4000.0;
-/// Quads of another first pattern that are read for that, at most, as a share of these rows.
+/// Quads of the first pattern from which on these rows are estimated.
+pub(crate) const LOOKAHEAD_START_ROWS: f64 = 64.0;
+/// Quads and counts of keys that looking at other first patterns may take, as a share of these rows.
 pub(crate) const LOOKAHEAD_READ_SHARE: f64 = 0.125;
-/// Quads that are read of it in any case, at most.
+/// The same for one of them, at most.
 pub(crate) const MAX_LOOKAHEAD_READ: usize = 4096;
-/// For each so many of these rows a key is counted to see what another first pattern leads to: where they are many, all
-/// of its keys, for one of them may have most of the quads.
+/// Rows in and out of all steps for which one key is counted of a pattern that follows. Where the rows are many, all of
+/// its keys are counted: one of them may have most of the quads.
 pub(crate) const LOOKAHEAD_ROWS_PER_KEY: f64 = 128.0;
 /// Share of the rows that another first pattern has to have left: figures are of the past.
 pub(crate) const LOOKAHEAD_GAIN: f64 = 0.5;
 /// Rows that the next pattern makes from which on it is chosen by what it leads to.
 pub(crate) const LOOKAHEAD_NEXT_ROWS: f64 = 64.0;
+/// Quads of a pattern for each row from which on it waits for patterns that leave fewer rows.
+pub(crate) const LOOKAHEAD_MULTIPLIES: f64 = 1.5;
+/// Patterns of a chain. Each of them is chosen among all that are left.
+pub(crate) const MAX_CHAIN: usize = 4;
+/// Patterns of a group up to which chains are looked at.
+pub(crate) const MAX_CHAINED_PATTERNS: u32 = 16;
 /// Keys counted for an estimate.
 pub(crate) const SAMPLED_KEYS: usize = 3;
 /// Keys counted for an estimate of a large batch.
@@ -170,13 +176,15 @@ pub(crate) const MOVED_ROW_COST: f64 = 16.0;
 pub(crate) const MAX_PREFETCHED_QUADS: f64 = 8192.0;
 /// The same where quads are counted on their nodes, which takes 6 ns each.
 pub(crate) const MAX_PREFETCHED_COUNTED_QUADS: f64 = 65_536.0;
-/// Plans whose build sides are remembered; beyond it all are forgotten.
-pub(crate) const MAX_PLANS_WITH_BUILDS: usize = 1000;
+/// Plans whose build sides, or first patterns, are remembered; beyond it all are forgotten.
+pub(crate) const MAX_PLANS_REMEMBERED: usize = 1000;
 
 // Cardinality feedback (`optimizer/cardinality_feedback.rs`).
 
 /// Age from which on a figure is measured anew: tables change.
 pub(crate) const FEEDBACK_LIFETIME: Duration = Duration::from_secs(20);
+/// Age from which on a figure is not even a hint for patterns further on.
+pub(crate) const FEEDBACK_MEMORY: Duration = Duration::from_secs(600);
 /// Figures kept, more than any workload has predicates; beyond it all are forgotten.
 pub(crate) const MAX_FEEDBACK_FIGURES: usize = 20_000;
 /// Probes from which on old ones lose weight against new ones.

@@ -4,7 +4,7 @@
 //! their quads are asked for with the first message to other nodes (`optimizer/prefetch.rs`). Where they are not used
 //! after all, that shows, too.
 
-use crate::cost::{MAX_PLANS_WITH_BUILDS, MAX_PREFETCHED_COUNTED_QUADS, MAX_PREFETCHED_QUADS};
+use crate::cost::{MAX_PLANS_REMEMBERED, MAX_PREFETCHED_COUNTED_QUADS, MAX_PREFETCHED_QUADS};
 use crate::operators::hash_build::is_counted;
 use rustc_hash::FxHashMap;
 
@@ -54,7 +54,7 @@ pub(crate) struct BuildFeedback {
 impl BuildFeedback {
     /// Takes notice of a build side that a run of a plan has read.
     pub fn add(&mut self, plan: u64, read: BuildRead) {
-        if self.plans.len() >= MAX_PLANS_WITH_BUILDS && !self.plans.contains_key(&plan) {
+        if self.plans.len() >= MAX_PLANS_REMEMBERED && !self.plans.contains_key(&plan) {
             self.plans.clear();
         }
         let all = self.plans.entry(plan).or_default();

@@ -4,7 +4,7 @@
 //! The figures are hints for the join order and are kept across queries (compare LEO, Stillger et al., VLDB 2001).
 
 use crate::access::access_path::AccessPath;
-use crate::cost::{FEEDBACK_LIFETIME, FEEDBACK_PROBES, MAX_FEEDBACK_FIGURES};
+use crate::cost::{FEEDBACK_LIFETIME, FEEDBACK_MEMORY, FEEDBACK_PROBES, MAX_FEEDBACK_FIGURES};
 use crate::optimizer::build_feedback::BuildFeedback;
 use crate::optimizer::start_feedback::StartFeedback;
 use crate::plan::condition::{Bound, Value};
@@ -78,7 +78,7 @@ struct Observed {
     since: Instant,
 }
 
-/// Rows per probe, learnt from probes. Figures are forgotten after a while, for tables change. Also the build sides
+/// Rows per probe, learnt from probes. Figures are measured anew after a while, for tables change. Also the build sides
 /// that runs of a plan have read, and the patterns that they have begun with.
 #[derive(Default)]
 pub struct CardinalityFeedback {
@@ -98,10 +98,10 @@ impl CardinalityFeedback {
         (observed.since.elapsed() < FEEDBACK_LIFETIME).then(|| observed.rows / observed.probes)
     }
 
-    /// The same, however old.
+    /// The same, even if it is to be measured anew before it is relied on.
     pub(crate) fn latest(&self, what: &FeedbackKey) -> Option<f64> {
         let observed = self.observed.get(what)?;
-        Some(observed.rows / observed.probes)
+        (observed.since.elapsed() < FEEDBACK_MEMORY).then(|| observed.rows / observed.probes)
     }
 
     pub(crate) fn add(&mut self, what: FeedbackKey, probes: usize, rows: usize) {

@@ -4,7 +4,7 @@
 //! Krishnamurthy, Boral and Zaniolo, VLDB 1986). The cost of an order is the sum of the rows that go in and out of all
 //! steps.
 
-use crate::cost::{BOUND_TRIPLE_QUADS, TYPICAL_SUBJECT_QUADS};
+use crate::cost::{BOUND_TRIPLE_QUADS, MAX_CHAIN, MAX_CHAINED_PATTERNS, TYPICAL_SUBJECT_QUADS};
 use crate::optimizer::cardinality_feedback::{CardinalityFeedback, FeedbackKey};
 use crate::plan::layout::bits;
 use crate::plan::query::{PatternAt, Query};
@@ -25,8 +25,8 @@ pub(crate) struct Figures<'a> {
     pub feedback: &'a CardinalityFeedback,
     pub group: usize,
     pub fresh: &'a [Fresh],
-    /// Quads for each row of a pattern that has not been probed so yet; `None` where typical ones will do, or there is
-    /// nothing to go by.
+    /// Quads for each row of a pattern of which nothing is known. With `None`, typical figures are taken, if there are
+    /// any.
     pub unknown: Option<f64>,
 }
 
@@ -87,11 +87,11 @@ impl Figures<'_> {
         let mut others: u64 = bits(others & !(1 << first))
             .filter(|&i| !self.needs(i).meets(known))
             .fold(0, |set, i| set | 1 << i);
-        loop {
+        for _ in 1..MAX_CHAIN {
             let led_to = bits(others).filter(|&i| self.needs(i).meets(&after));
-            let known = led_to.filter_map(|i| Some((i, self.each(i, &after)?)));
-            let Some((next, each)) = known.min_by(|a, b| a.1.total_cmp(&b.1)) else {
-                return best;
+            let candidates = led_to.filter_map(|i| Some((i, self.each(i, &after)?)));
+            let Some((next, each)) = candidates.min_by(|a, b| a.1.total_cmp(&b.1)) else {
+                break;
             };
             all.cost += all.left * (1.0 + each);
             all.left *= each;
@@ -101,6 +101,14 @@ impl Figures<'_> {
             others &= !(1 << next);
             after.add_all(self.needs(next));
         }
+        best
+    }
+
+    /// The columns of a pattern that variables bind, where some are known.
+    pub fn bound(&self, pattern: usize, known: &SlotSet) -> u8 {
+        let group = self.group;
+        let pattern = &self.query.pattern(PatternAt { group, pattern }).pattern;
+        FeedbackKey::of_variables(self.query, pattern, known).bound
     }
 
     /// Which of the patterns that share a variable with what is known goes first, and its quads for each row. `None`
@@ -110,7 +118,11 @@ impl Figures<'_> {
         for i in bits(left).filter(|&i| self.needs(i).meets(known)) {
             let each = self.each(i, known)?;
             let one = Chain::of_one(each, 1.0);
-            let rank = self.chain(i, one, known, left).rank();
+            let chain = match left.count_ones() <= MAX_CHAINED_PATTERNS {
+                true => self.chain(i, one, known, left),
+                false => one,
+            };
+            let rank = chain.rank();
             if best.is_none_or(|best| rank < best.2) {
                 best = Some((i, each, rank));
             }

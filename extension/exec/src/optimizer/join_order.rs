@@ -5,7 +5,7 @@
 use crate::bindings::Bindings;
 use crate::cost::{
     CLOSE_LOOK_PATTERNS, CLOSE_LOOK_ROWS, FEW_QUADS_PER_ROW, FILTER_SELECTIVITY,
-    LOOKAHEAD_NEXT_ROWS, LOOKAHEAD_START_ROWS,
+    LOOKAHEAD_MULTIPLIES, LOOKAHEAD_NEXT_ROWS, LOOKAHEAD_START_ROWS, MAX_CHAINED_PATTERNS,
 };
 use crate::optimizer::estimates::Estimator;
 use crate::optimizer::lookahead::{best_chain, choose_start};
@@ -131,16 +131,22 @@ pub(crate) fn choose<S: Source>(
         ranked[..close].sort_by(by_rows_left);
     }
     if let [(_, expected), _, ..] = ranked[..] {
-        let is_start = near.is_empty() && rows.len == 1 && scopes.len() == 1;
-        if is_start && ahead.is_none() && expected >= LOOKAHEAD_START_ROWS {
-            choose_start(estimator, rows, scope, &mut ranked);
-        } else if !near.is_empty() && expected * rows.len as f64 >= LOOKAHEAD_NEXT_ROWS {
-            let best = best_chain(estimator, rows, scope, &ranked, kept, ahead.is_some());
+        let is_whole_group = scope.patterns.count_ones() as usize == group.patterns.len();
+        let is_start = rows.len == 1 && scopes.len() == 1 && is_whole_group;
+        let is_small = scope.patterns.count_ones() <= MAX_CHAINED_PATTERNS;
+        if near.is_empty() && is_start && is_small && ahead.is_none() && !query.limited {
+            if expected >= LOOKAHEAD_START_ROWS {
+                choose_start(estimator, rows, scope, &mut ranked);
+            }
+        } else if !near.is_empty() && is_small && expected * rows.len as f64 >= LOOKAHEAD_NEXT_ROWS
+        {
+            let decided = matches!(ahead, Some(Ahead::Pattern(_)));
+            let best = best_chain(estimator, rows, scope, &ranked, kept, decided);
             ranked[..=best.at].rotate_right(1);
             if best.leads_on {
                 // What multiplies the rows waits for what the first leads to.
                 let first = ranked[0].0;
-                ranked.retain(|r| r.0 == first || r.1 <= 1.0);
+                ranked.retain(|r| r.0 == first || r.1 < LOOKAHEAD_MULTIPLIES);
             }
         }
     }

@@ -40,8 +40,8 @@ pub(crate) struct BestChain {
     pub leads_on: bool,
 }
 
-/// Which of some patterns is the best with all that it leads to. They are ranked by the quads that they have for each of
-/// the rows, of which filters leave the share `kept`. Perhaps it is `decided` that the first of them goes first.
+/// Which of some patterns is the best with all that it leads to. They are ranked by the quads that they have for each
+/// of the rows, of which filters leave the share `kept`. Perhaps it is `decided` that the first of them goes first.
 pub(crate) fn best_chain<S: Source>(
     estimator: &Estimator<S>,
     rows: &Bindings,
@@ -72,8 +72,8 @@ pub(crate) fn best_chain<S: Source>(
 }
 
 /// Puts that one of some patterns first with which the whole join has the fewest rows. They share no variable with the
-/// one row that there is, and are ranked by the quads that they have. Those few of an alternative are read to see what
-/// they lead to.
+/// one row that there is, and are ranked by the quads that they have. The quads of an alternative, which are few, are
+/// read to see what they lead to.
 pub(crate) fn choose_start<S: Source>(
     estimator: &mut Estimator<S>,
     rows: &Bindings,
@@ -88,6 +88,7 @@ pub(crate) fn choose_start<S: Source>(
     if let Some(start) = estimator.estimates.start {
         return put_first(ranked, start);
     }
+    let query = estimator.query;
     let [(first, count), others @ ..] = &*ranked else {
         return;
     };
@@ -100,19 +101,40 @@ pub(crate) fn choose_start<S: Source>(
     if greedy < LOOKAHEAD_ROWS {
         return;
     }
-    let plan = plan_hash(estimator.query);
+    let plan = plan_hash(query);
     if let Some(start) = estimator.feedback.starts.get(plan, ranked) {
         return put_first(ranked, start);
     }
-    let samples = (greedy / LOOKAHEAD_ROWS_PER_KEY) as usize;
-    let most = (greedy * LOOKAHEAD_READ_SHARE).min(MAX_LOOKAHEAD_READ as f64);
+    let mut budget = greedy * LOOKAHEAD_READ_SHARE;
     let mut best = (0, greedy * LOOKAHEAD_GAIN);
-    for (n, &(other, count)) in others.iter().enumerate().filter(|other| other.1 .1 <= most) {
-        let fresh = followers(estimator, rows, scope, other, samples);
-        match cost_of(estimator, &fresh, other, count) {
-            // Costs of patterns that share no variable with the others do not compare.
-            Some((cost, others)) if others == apart && cost < best.1 => best = (n + 1, cost),
-            _ => {}
+    for (n, &(other, count)) in others.iter().enumerate() {
+        // What filters have left is not what would be read.
+        let step = query.layout.groups[scope.group].patterns[other].step;
+        let is_filtered = estimator.estimates.left[step].is_some();
+        let near = followers(estimator, scope, other);
+        let samples = (greedy / LOOKAHEAD_ROWS_PER_KEY).min(count).max(1.0);
+        let reads = count + samples * near.len() as f64;
+        if is_filtered || count > MAX_LOOKAHEAD_READ as f64 || reads > budget {
+            continue;
+        }
+        // It is not read where it cannot be better: not if it led to nothing at all. Costs of patterns that share no
+        // variable with the others do not compare.
+        let is_better = |cost: Option<(f64, u64)>| {
+            cost.filter(|(cost, others)| *others == apart && *cost < best.1)
+        };
+        if is_better(cost_of(estimator, &near, other, count)).is_none() {
+            continue;
+        }
+        budget -= reads;
+        let near = sample_followers(
+            estimator,
+            rows,
+            (scope.group, other),
+            near,
+            samples as usize,
+        );
+        if let Some((cost, _)) = is_better(cost_of(estimator, &near, other, count)) {
+            best = (n + 1, cost);
         }
     }
     let start = ranked[best.0].0;
@@ -121,20 +143,33 @@ pub(crate) fn choose_start<S: Source>(
     put_first(ranked, start);
 }
 
-/// What the patterns that share a variable with `first` have for each of its quads, counted for so many of the keys.
-fn followers<S: Source>(
+/// The patterns that share a variable with `first`, as if they had no quads for its own.
+fn followers<S>(estimator: &Estimator<S>, scope: &Scope, first: usize) -> Vec<Fresh> {
+    let figures = figures(estimator, scope, &[]);
+    let patterns = &estimator.query.layout.groups[scope.group].patterns;
+    let known = &patterns[first].needs;
+    let others = bits(scope.patterns & !(1 << first));
+    let near = others.filter(|&i| patterns[i].needs.meets(known));
+    near.map(|pattern| Fresh {
+        pattern,
+        bound: figures.bound(pattern, known),
+        each: 0.0,
+    })
+    .collect()
+}
+
+/// What these followers have for each quad of the pattern `first` of a group. It is read; the quads are counted for so
+/// many of the keys.
+fn sample_followers<S: Source>(
     estimator: &mut Estimator<S>,
     one: &Bindings,
-    scope: &Scope,
-    first: usize,
+    (group, first): (usize, usize),
+    mut followers: Vec<Fresh>,
     samples: usize,
 ) -> Vec<Fresh> {
     let query = estimator.query;
-    let group = &query.layout.groups[scope.group];
+    let group = &query.layout.groups[group];
     let (info, all) = (&group.patterns[first], SlotSet::ALL);
-    if cannot_match(&info.pattern, one, &query.params) {
-        return Vec::new();
-    }
     let orders = estimator.source.orders(info.pattern.table);
     let access = AccessPath::new(&info.pattern, orders, one, &all);
     let tuning = Tuning {
@@ -151,22 +186,16 @@ fn followers<S: Source>(
         tuning,
     );
     let Some(rows) = probe.next(estimator.source, &query.params) else {
-        return Vec::new();
+        return followers;
     };
-    let near = bits(scope.patterns & !(1 << first)).filter(|&i| {
-        let follower = &group.patterns[i];
-        follower.needs.meets(&info.needs) && !cannot_match(&follower.pattern, &rows, &query.params)
-    });
-    near.map(|i| {
-        let pattern = &group.patterns[i].pattern;
+    for follower in &mut followers {
+        let pattern = &group.patterns[follower.pattern].pattern;
+        if cannot_match(pattern, &rows, &query.params) {
+            continue;
+        }
         let orders = estimator.source.orders(pattern.table);
         let access = AccessPath::new(pattern, orders, &rows, &SlotSet::default());
-        let each = sample(estimator.source, &access, &rows, &query.params, samples);
-        Fresh {
-            pattern: i,
-            bound: access.bound,
-            each,
-        }
-    })
-    .collect()
+        follower.each = sample(estimator.source, &access, &rows, &query.params, samples);
+    }
+    followers
 }

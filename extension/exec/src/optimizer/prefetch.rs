@@ -16,8 +16,7 @@ use pgquad_btree::Order;
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 
-/// What tells plans apart, by their patterns and predicates, for
-/// [`BuildFeedback`](super::build_feedback::BuildFeedback).
+/// What tells plans apart, by their patterns and predicates, for what is remembered of them.
 pub(crate) fn plan_hash(query: &Query) -> u64 {
     let mut hasher = FxHasher::default();
     query.tables.hash(&mut hasher);

@@ -102,6 +102,11 @@ impl Pipeline {
         }
     }
 
+    /// Perhaps only the first few rows will be asked for: what the whole join costs says little.
+    pub fn expect_few_rows(&mut self) {
+        self.query.limited = true;
+    }
+
     /// Begins (again) with these parameters. Figures of the steps go on adding up.
     pub fn start(&mut self, params: Vec<Value>) {
         self.start_from(params, Bindings::one_row(self.query.slots));

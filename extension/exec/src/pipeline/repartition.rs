@@ -225,7 +225,7 @@ impl Pipeline {
         let group = &self.query.layout.groups[0];
         let (mut quads, mut second) = (0.0, None);
         while left != 0 {
-            // What shares no variable with the rows is left out.
+            // What shares no variable with the rows is not counted, as if it had one quad.
             let (next, each) = figures
                 .next(left, &known)
                 .unwrap_or((left.trailing_zeros() as usize, 0.0));

@@ -16,6 +16,8 @@ pub(crate) struct Query {
     pub distinct: bool,
     /// All rows will be asked for.
     pub whole: bool,
+    /// Perhaps only the first few rows will be asked for.
+    pub limited: bool,
     /// Values of the parameters; lists are sorted.
     pub params: Vec<Value>,
     /// Identity of each table across queries.
@@ -41,6 +43,7 @@ impl Query {
             output: plan.output.iter().copied().collect(),
             distinct: plan.distinct,
             whole: plan.whole,
+            limited: false,
             params: Vec::new(),
             tables,
             tuning,

@@ -21,7 +21,7 @@ use std::ffi::{c_void, CStr};
 /// Rows whose terms are looked up first. Each time there are more: perhaps few rows are asked for.
 const FIRST_ROWS: usize = 64;
 /// Rows whose terms are looked up together, at most.
-const MOST_ROWS: usize = 4096;
+pub const MOST_ROWS: usize = 4096;
 /// How much more than the time before are looked up.
 const GROWTH_FACTOR: usize = 4;
 
@@ -42,9 +42,13 @@ impl FindAhead {
     /// The calls in expressions, or lists of them, whose variables are columns of one slot.
     ///
     /// # Safety
-    /// The expressions are of the plan of the node `state`, which begins; it is null for those without subplans.
+    /// The expressions are of the plan of the node `state`, which begins. It may be null where there are no subplans
+    /// and no parameters.
     pub unsafe fn new(expressions: &[*mut pg_sys::Node], state: *mut pg_sys::PlanState) -> Self {
-        let mut calls = Calls::default();
+        let mut calls = Calls {
+            has_params: has_params(state),
+            ..Calls::default()
+        };
         let mut columns = Vec::new();
         // SAFETY: expressions of a live plan. Only calls that depend on nothing but the row are evaluated.
         let arguments = unsafe {
@@ -136,6 +140,9 @@ struct Calls {
     /// The schema of this extension, once it has been looked up: most scans call no function.
     schema: OnceCell<pg_sys::Oid>,
     arguments: Vec<*mut pg_sys::Node>,
+    /// Values of parameters are there, and need not be asked for: PL/pgSQL makes them when they are wanted, which fails
+    /// for a field of a record without a value.
+    has_params: bool,
 }
 
 impl Calls {
@@ -156,6 +163,18 @@ impl Calls {
                 let name = pg_sys::get_func_name(function);
                 !name.is_null() && CStr::from_ptr(name) == c"find"
             }
+    }
+}
+
+/// Whether the values of the parameters of a query are there.
+unsafe fn has_params(state: *mut pg_sys::PlanState) -> bool {
+    // SAFETY: a node that begins, or null.
+    unsafe {
+        let params = match state.is_null() {
+            true => return false,
+            false => (*(*state).state).es_param_list_info,
+        };
+        !params.is_null() && (*params).paramFetch.is_none() && (*params).paramCompile.is_none()
     }
 }
 
@@ -199,7 +218,7 @@ unsafe extern "C-unwind" fn is_unsafe(node: *mut pg_sys::Node, context: *mut c_v
             | T_CaseExpr | T_CaseWhen | T_BoolExpr | T_NullTest => {}
             T_Param => {
                 let kind = (*node.cast::<pg_sys::Param>()).paramkind;
-                if kind != pg_sys::ParamKind::PARAM_EXTERN {
+                if kind != pg_sys::ParamKind::PARAM_EXTERN || !calls.has_params {
                     return true;
                 }
             }

@@ -114,8 +114,12 @@ impl ScanNode for QuadJoin {
             }
             let tuning = tuning(&plan, readers.iter().any(TableReader::is_remote));
             let outer_input = outer_input(node, data.outer_input, estate, eflags, tuning);
+            let mut pipeline = Pipeline::new(&plan, names, tuning);
+            if data.limited {
+                pipeline.expect_few_rows();
+            }
             Self {
-                pipeline: Pipeline::new(&plan, names, tuning),
+                pipeline,
                 plan,
                 relations: data.relations.iter().map(|&table| relids[table]).collect(),
                 tuning,

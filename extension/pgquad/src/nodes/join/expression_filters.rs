@@ -2,7 +2,7 @@
 
 use super::vectorised_filters::VectorisedFilter;
 use crate::dictionary::Upcoming;
-use crate::nodes::find_ahead::FindAhead;
+use crate::nodes::find_ahead::{FindAhead, MOST_ROWS};
 use pgquad_btree::SIGN;
 use pgquad_exec::{Bindings, Slot};
 use pgrx::pg_sys;
@@ -156,9 +156,8 @@ unsafe fn look_up(
         let (this, before) = (order[n], order[n.wrapping_sub(1)]);
         values.iter().any(|ids| ids[this] != ids[before])
     };
-    let different: Vec<usize> = (0..order.len())
-        .filter(|&n| n == 0 || is_other(n))
-        .collect();
+    let different = (0..order.len()).filter(|&n| n == 0 || is_other(n));
+    let different: Vec<usize> = different.take(MOST_ROWS + 1).collect();
     find_ahead.begin_batch();
     // SAFETY: the caller's promise.
     unsafe {
