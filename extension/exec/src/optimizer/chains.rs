@@ -80,8 +80,11 @@ impl Figures<'_> {
     }
 
     /// A pattern, of which `all` is known for rows with these variables, with those of `others` (a bit for each) that
-    /// share a variable with nothing before it.
+    /// share a variable with nothing before it. Where others are many, it stays alone.
     pub fn chain(&self, first: usize, mut all: Chain, known: &SlotSet, others: u64) -> Chain {
+        if others.count_ones() > MAX_CHAINED_PATTERNS {
+            return all;
+        }
         let (mut best, mut after) = (all, *known);
         after.add_all(self.needs(first));
         let mut others: u64 = bits(others & !(1 << first))
@@ -118,11 +121,7 @@ impl Figures<'_> {
         for i in bits(left).filter(|&i| self.needs(i).meets(known)) {
             let each = self.each(i, known)?;
             let one = Chain::of_one(each, 1.0);
-            let chain = match left.count_ones() <= MAX_CHAINED_PATTERNS {
-                true => self.chain(i, one, known, left),
-                false => one,
-            };
-            let rank = chain.rank();
+            let rank = self.chain(i, one, known, left).rank();
             if best.is_none_or(|best| rank < best.2) {
                 best = Some((i, each, rank));
             }

@@ -225,15 +225,16 @@ impl Pipeline {
         let group = &self.query.layout.groups[0];
         let (mut quads, mut second) = (0.0, None);
         while left != 0 {
-            // What shares no variable with the rows is not counted, as if it had one quad.
-            let (next, each) = figures
-                .next(left, &known)
-                .unwrap_or((left.trailing_zeros() as usize, 0.0));
+            let next = match figures.next(left, &known) {
+                Some((next, each)) => {
+                    rows *= each;
+                    quads += rows;
+                    next
+                }
+                // What shares no variable with the rows is not counted, as if it had one quad.
+                None => left.trailing_zeros() as usize,
+            };
             second.get_or_insert(next);
-            if group.patterns[next].needs.meets(&known) {
-                rows *= each;
-                quads += rows;
-            }
             known.add_all(&group.patterns[next].needs);
             left &= !(1 << next);
         }

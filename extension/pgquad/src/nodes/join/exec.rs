@@ -10,11 +10,9 @@ use super::parameters::Parameter;
 use super::pushed::Report;
 use super::source::{ArgumentExpr, NodeSource};
 use super::state::QuadJoin;
-use super::vectorised_filters::VectorisedFilter;
 use crate::am::tid;
 use crate::dictionary::Upcoming;
 use crate::nodes::custom::{self, ScanNode};
-use crate::nodes::find_ahead::FindAhead;
 use crate::pg::compat;
 use crate::pg::ffi::{self, Methods};
 use crate::pg::list::{list_iter, list_node};
@@ -77,15 +75,7 @@ impl ScanNode for QuadJoin {
             let mut tests = Vec::new();
             for places in data.tests {
                 let test = expr(params.len() + tests.len());
-                tests.push(TestExpr {
-                    state: pg_sys::ExecInitExpr(test, parent),
-                    vectorised: VectorisedFilter::new(test, &places, parent),
-                    places,
-                    find_ahead: FindAhead::new(&[test.cast()], parent).of_whole_batches(),
-                    volatile: changes(test.cast()),
-                    upcoming: Upcoming::new(),
-                    removed: 0,
-                });
+                tests.push(TestExpr::new(test, places, parent, changes(test.cast())));
             }
             let (mut readers, mut of_readers) = (Vec::new(), Vec::new());
             let mut tables = Vec::new();

@@ -1,9 +1,9 @@
 //! Filters of `Quad Join` that PostgreSQL evaluates, on batches of rows.
 
+use super::batch_row::{evaluate_unguarded, BatchRow};
 use super::vectorised_filters::VectorisedFilter;
 use crate::dictionary::Upcoming;
 use crate::nodes::find_ahead::{FindAhead, MOST_ROWS};
-use pgquad_btree::SIGN;
 use pgquad_exec::{Bindings, Slot};
 use pgrx::pg_sys;
 use std::cmp::Ordering;
@@ -14,15 +14,15 @@ const MAX_UNSORTED_ROWS: usize = 16;
 /// A filter's expression.
 pub struct TestExpr {
     /// Compiled expression.
-    pub state: *mut pg_sys::ExprState,
+    state: *mut pg_sys::ExprState,
     /// For each variable of the filter, its place in the scan tuple.
     pub places: Vec<usize>,
     /// Equal rows may have different results.
-    pub volatile: bool,
+    volatile: bool,
     /// The same as a test of ids, where there is one.
     pub vectorised: Option<VectorisedFilter>,
     /// The terms that it computes.
-    pub find_ahead: FindAhead,
+    find_ahead: FindAhead,
     /// What the dictionary is told of the rows to come.
     pub upcoming: Upcoming,
     /// Rows that have failed it.
@@ -30,6 +30,31 @@ pub struct TestExpr {
 }
 
 impl TestExpr {
+    /// A filter whose variables have these places in the scan tuple.
+    ///
+    /// # Safety
+    /// The expression is of the node `parent`, which begins; it is null for one without subplans. The current memory
+    /// context lasts as long as the filter.
+    pub unsafe fn new(
+        expr: *mut pg_sys::Expr,
+        places: Vec<usize>,
+        parent: *mut pg_sys::PlanState,
+        volatile: bool,
+    ) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe {
+            Self {
+                state: pg_sys::ExecInitExpr(expr, parent),
+                vectorised: VectorisedFilter::new(expr, &places, parent),
+                places,
+                find_ahead: FindAhead::new(&[expr.cast()], parent).of_whole_batches(),
+                volatile,
+                upcoming: Upcoming::new(),
+                removed: 0,
+            }
+        }
+    }
+
     /// Clears those of `keep` whose rows fail the filter.
     ///
     /// # Safety
@@ -50,20 +75,14 @@ impl TestExpr {
         if order.is_empty() {
             return;
         }
-        let mut row = Row {
-            slot,
-            columns: Vec::with_capacity(needs.len()),
-        };
-        for (&place, &slot) in self.places.iter().zip(needs) {
-            row.columns.push((place, rows.ids(slot)));
-        }
+        let mut row = BatchRow::new(slot, &self.places, needs, rows);
         // Rows for which terms are computed from the same values stand side by side.
         let computed_from = self.find_ahead.columns().map(|places| {
             let columns = &mut row.columns;
             columns.sort_by_key(|(place, _)| !places.contains(place));
             columns.partition_point(|(place, _)| places.contains(place))
         });
-        let values: Vec<&[u64]> = row.columns.iter().filter_map(|column| column.1).collect();
+        let values: Vec<&[u64]> = row.values().collect();
         // Equal rows do, too, so that each is tested once.
         if !self.volatile && order.len() > MAX_UNSORTED_ROWS {
             order.sort_unstable_by(|&a, &b| {
@@ -99,16 +118,14 @@ impl TestExpr {
     unsafe fn evaluate_rows(
         &self,
         context: *mut pg_sys::ExprContext,
-        row: &Row<'_>,
+        row: &BatchRow<'_>,
         order: &[usize],
         keep: &mut [bool],
     ) {
         let mut last: Option<(usize, bool)> = None;
-        let state = self.state;
         // SAFETY: the caller's promise. One guard serves the whole batch: nothing inside owns memory, so that an ERROR
         // may leave it at any row.
         unsafe {
-            let evaluate = (*state).evalfunc.expect("a compiled expression");
             pg_sys::ffi::pg_guard_ffi_boundary(|| {
                 row.begin();
                 (*context).ecxt_scantuple = row.slot;
@@ -122,14 +139,8 @@ impl TestExpr {
                         continue;
                     }
                     row.put(n);
-                    let mut is_null = false;
-                    // Straight through the pointer: a guarded call would turn an ERROR into a panic, which must not
-                    // cross the guard around this loop.
-                    let before = pg_sys::CurrentMemoryContext;
-                    pg_sys::CurrentMemoryContext = (*context).ecxt_per_tuple_memory;
-                    let datum = evaluate(state, context, &mut is_null);
-                    pg_sys::CurrentMemoryContext = before;
-                    keep[n] = !is_null && datum.value() != 0;
+                    let result = evaluate_unguarded(self.state, context);
+                    keep[n] = result.is_some_and(|datum| datum.value() != 0);
                     last = Some((n, keep[n]));
                     pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
                 }
@@ -146,7 +157,7 @@ impl TestExpr {
 unsafe fn look_up(
     find_ahead: &mut FindAhead,
     context: *mut pg_sys::ExprContext,
-    row: &Row<'_>,
+    row: &BatchRow<'_>,
     computed_from: usize,
     order: &[usize],
 ) -> usize {
@@ -169,44 +180,4 @@ unsafe fn look_up(
     }
     let next = different.get(find_ahead.until);
     next.copied().unwrap_or(order.len())
-}
-
-/// The slot that a filter reads, and the columns of a batch that belong into its places.
-struct Row<'a> {
-    slot: *mut pg_sys::TupleTableSlot,
-    columns: Vec<(usize, Option<&'a [u64]>)>,
-}
-
-impl Row<'_> {
-    fn is_equal(&self, a: usize, b: usize) -> bool {
-        let mut values = self.columns.iter().filter_map(|column| column.1);
-        values.all(|ids| ids[a] == ids[b])
-    }
-
-    /// Makes the slot a filled one.
-    ///
-    /// # Safety
-    /// A virtual slot.
-    unsafe fn begin(&self) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            (*self.slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
-            (*self.slot).tts_nvalid = (*(*self.slot).tts_tupleDescriptor).natts as i16;
-        }
-    }
-
-    /// Puts a row of the batch into the slot.
-    ///
-    /// # Safety
-    /// A slot with room for every place.
-    unsafe fn put(&self, row: usize) {
-        for &(place, ids) in &self.columns {
-            // SAFETY: the caller's promise.
-            unsafe {
-                *(*self.slot).tts_isnull.add(place) = ids.is_none();
-                *(*self.slot).tts_values.add(place) =
-                    pg_sys::Datum::from(ids.map_or(0, |ids| ids[row] ^ SIGN));
-            }
-        }
-    }
 }

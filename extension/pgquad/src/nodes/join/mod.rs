@@ -2,6 +2,7 @@
 //! README.md beside this file.
 
 mod aggregate;
+mod batch_row;
 mod candidates;
 mod columns;
 mod compile;

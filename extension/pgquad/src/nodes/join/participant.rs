@@ -6,11 +6,9 @@ use super::feedback::with_feedback;
 use super::group_spill::{spill_file, term_order};
 use super::shipped_filters;
 use super::source::{ArgumentExpr, NodeSource};
-use super::vectorised_filters::VectorisedFilter;
 use crate::cluster::exchange::{self, Meeting, Peer};
 use crate::cluster::{self, damaged, Scope, ShardedReader};
 use crate::dictionary::{self, Upcoming};
-use crate::nodes::find_ahead::FindAhead;
 use crate::pg::error::raise_hint;
 use crate::pg::ffi::flush_to_client;
 use crate::table::TableReader;
@@ -557,15 +555,7 @@ unsafe fn tests(start: &Start, plan: &Plan) -> Vec<TestExpr> {
         // SAFETY: the caller's promise; expressions without subplans need no parent.
         unsafe {
             let expr = shipped_filters::from_sql(text, count);
-            TestExpr {
-                state: pg_sys::ExecInitExpr(expr, parent),
-                vectorised: VectorisedFilter::new(expr, &places, parent),
-                places,
-                find_ahead: FindAhead::new(&[expr.cast()], parent).of_whole_batches(),
-                volatile: false,
-                removed: 0,
-                upcoming: Upcoming::new(),
-            }
+            TestExpr::new(expr, places, parent, false)
         }
     });
     compiled.collect()

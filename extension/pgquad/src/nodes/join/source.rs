@@ -1,5 +1,6 @@
 //! What the pipeline reads from: the tables of the node, and PostgreSQL's expressions over its rows.
 
+use super::batch_row::{evaluate_unguarded, BatchRow};
 use super::expression_filters::TestExpr;
 use super::value_equality;
 use super::vectorised_filters::VectorisedFilter;
@@ -87,45 +88,33 @@ impl ArgumentExpr {
     /// remaining rows are left out. How many rows were done, at least one.
     ///
     /// # Safety
-    /// `slot` and `context` are those of the node that it was compiled for.
+    /// The slot and the context are those of the node that it was compiled for.
     unsafe fn evaluate(
         &self,
-        (slot, context): (*mut pg_sys::TupleTableSlot, *mut pg_sys::ExprContext),
-        columns: &[Option<&[u64]>],
+        context: *mut pg_sys::ExprContext,
+        row: &BatchRow<'_>,
         rows: &[usize],
         results: &mut Vec<Option<pg_sys::Datum>>,
     ) -> usize {
-        let equal = |a: usize, b: usize| columns.iter().flatten().all(|ids| ids[a] == ids[b]);
         results.clear();
         results.reserve(rows.len());
         // SAFETY: the caller's promise; the slot has room for every place. One guard serves all rows, as for filters:
         // nothing inside owns memory, and the expression is called straight through its pointer.
         unsafe {
-            let evaluate = (*self.state).evalfunc.expect("a compiled expression");
             let memory = (*context).ecxt_per_tuple_memory;
             pg_sys::ffi::pg_guard_ffi_boundary(|| {
-                (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
-                (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
-                (*context).ecxt_scantuple = slot;
-                for (n, &row) in rows.iter().enumerate() {
-                    if n > 0 && equal(rows[n - 1], row) {
+                row.begin();
+                (*context).ecxt_scantuple = row.slot;
+                for (n, &at) in rows.iter().enumerate() {
+                    if n > 0 && row.is_equal(rows[n - 1], at) {
                         results.push(results[n - 1]);
                         continue;
                     }
                     if n > 0 && (*memory).mem_allocated >= RESULT_BYTES {
                         return n;
                     }
-                    for (&place, column) in self.places.iter().zip(columns) {
-                        *(*slot).tts_isnull.add(place) = column.is_none();
-                        *(*slot).tts_values.add(place) =
-                            pg_sys::Datum::from(column.map_or(0, |ids| ids[row] ^ SIGN));
-                    }
-                    let mut is_null = false;
-                    let before = pg_sys::CurrentMemoryContext;
-                    pg_sys::CurrentMemoryContext = memory;
-                    let datum = evaluate(self.state, context, &mut is_null);
-                    pg_sys::CurrentMemoryContext = before;
-                    results.push((!is_null).then_some(datum));
+                    row.put(at);
+                    results.push(evaluate_unguarded(self.state, context));
                 }
                 rows.len()
             })
@@ -142,9 +131,9 @@ impl NodeSource {
         (rows, wanted): (&Bindings, &[bool]),
         read: impl Fn(pg_sys::Datum) -> Option<T>,
     ) -> Vec<Option<T>> {
-        let of_node = (self.slot, self.context);
+        let (slot, context) = (self.slot, self.context);
         let argument = &mut self.arguments[argument.index()];
-        let columns: Vec<Option<&[u64]>> = needs.iter().map(|&slot| rows.ids(slot)).collect();
+        let row = BatchRow::new(slot, &argument.places, needs, rows);
         let wanted: Vec<usize> = (0..rows.len).filter(|&row| wanted[row]).collect();
         let (mut results, mut data) = (vec![None; rows.len], Vec::new());
         // The first ones show whether terms are read; then the others are offered to the dictionary. A distributed one
@@ -152,19 +141,19 @@ impl NodeSource {
         let (trial, others) = wanted.split_at(wanted.len().min(TERM_TRIAL_ROWS));
         for part in [trial, others] {
             argument.upcoming.batch(part.len(), || {
-                let of_rows = |ids: &&[u64]| part.iter().map(|&row| ids[row]).collect();
-                columns.iter().flatten().map(of_rows).collect()
+                let of_rows = |ids: &[u64]| part.iter().map(|&row| ids[row]).collect();
+                row.values().map(of_rows).collect()
             });
             let mut left = part;
             while !left.is_empty() {
                 // SAFETY: slot and context are the node's; nothing keeps what is in the memory for a row.
                 unsafe {
-                    let done = argument.evaluate(of_node, &columns, left, &mut data);
+                    let done = argument.evaluate(context, &row, left, &mut data);
                     for (&row, datum) in left[..done].iter().zip(&data) {
                         results[row] = datum.and_then(&read);
                     }
                     left = &left[done..];
-                    pg_sys::MemoryContextReset((*self.context).ecxt_per_tuple_memory);
+                    pg_sys::MemoryContextReset((*context).ecxt_per_tuple_memory);
                 }
             }
         }
