@@ -65,6 +65,7 @@ class Checks:
             self.reads_ahead,
             self.common_parts_are_asked_once,
             self.build_sides_are_prefetched,
+            self.repeated_queries_ask_at_once,
             self.begins_where_few_quads_are,
             self.plans_with_statistics_of_shards,
             self.explains_the_plan_that_runs,
@@ -587,6 +588,114 @@ class Checks:
             self.copy(table, [(person, country, NUMBERS + 500 + person % 7, 0)])
             same(f"after an insertion on node {node}", got(products[0], node), expected(products[0]))
         self.execute("select quad.drop_store('built')")
+
+    def repeated_queries_ask_at_once(self):
+        """A query that is asked again has all its reads asked for with its first message, or before it is planned.
+        Its answer is that of its own snapshot, whatever has changed since."""
+        subjects, ends, late = range(3), range(600), range(5)
+        chain = [(f"a{s}", "first", f"b{e % 200 + 200 * s}") for s in subjects for e in ends]
+        chain += [(f"b{e}", "second", f"c{e * 7 % 600}") for e in ends]
+        triples = {*chain, *((f"c{e}", "third", f"d{e % 11}") for e in ends)}
+        # So many others that these are looked up.
+        others = [(f"{p}{n}", p, f"{p}{n}") for p in ("second", "third") for n in range(20_000)]
+
+        def text(made):
+            return "".join("".join(f"<http://r.org/{term}> " for term in triple) + ".\n" for triple in made)
+
+        def make():
+            self.create("again")
+            path = os.path.join(self.cluster.servers[0].dir, "again.nt")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text([*triples, *others]))
+            os.chmod(path, 0o644)
+            self.execute("select quad.load(%s, store => 'again')", (path,))
+
+        def expected(subject, made=None):
+            made = triples if made is None else made
+            step = {}
+            for s, p, o in made:
+                step.setdefault((s, p), []).append(o)
+            found = [f"a{subject}"]
+            for p in ("first", "second", "third"):
+                found = [o for term in found for o in step.get((term, p), [])]
+            return sorted(f"http://r.org/{term}" for term in found)
+
+        def query(subject):
+            first, second, third = (f"<http://r.org/{step}>" for step in ("first", "second", "third"))
+            return f"SELECT ?d {{ <http://r.org/a{subject}> {first} ?b . ?b {second} ?c . ?c {third} ?d }}"
+
+        def got(subject, node):
+            answer = json.loads(self.value("select quad.sparql_json(%s, 'again')", (query(subject),), node))
+            return sorted(row["d"]["value"] for row in answer["results"]["bindings"])
+
+        def change(update, node):
+            self.execute("select quad.update(%s, 'again')", (update,), node)
+
+        make()
+        for node in range(3):
+            for subject in [*subjects] * 4:
+                same(f"subject {subject} on node {node}", got(subject, node), expected(subject))
+            for _ in range(4):
+                plan = self.rows("select quad.explain(%s, 'again', null, true)", (query(0),), node)
+            steps = [line for (lines,) in plan for line in lines.splitlines() if "Pattern:" in line]
+            if len(steps) != 3 or sum("read=here" in line for line in steps) != 2:
+                raise Mismatch(f"not all is asked for at once on node {node}: {steps}")
+            # Rows that a cursor has not taken, errors, and transactions that see old states.
+            for level in ("read committed", "repeatable read"):
+                self.execute(f"begin isolation level {level}", node=node)
+                for subject in subjects:
+                    self.execute("savepoint a", node=node)
+                    self.refused("22012", f"select 1 / (length(quad.sparql_json($q${query(subject)}$q$, 'again')) * 0)", node=node)
+                    self.execute("rollback to a", node=node)
+                    self.execute("declare again cursor for select count(*) over (), d from quad.sparql(%s, 'again') as t(d)", (query(subject),), node)
+                    first = self.rows("fetch 1 from again", node=node)
+                    same("between the rows of a cursor", got(subject, node), expected(subject))
+                    same("a cursor", len(first + self.rows("fetch all from again", node=node)), len(expected(subject)))
+                    self.execute("close again", node=node)
+                self.execute("commit", node=node)
+            # Its own changes, and those of others.
+            self.execute("begin", node=node)
+            change(f"INSERT DATA {{ {text([('b0', 'second', 'c1')])} }}", node)
+            same("own changes", got(0, node), expected(0, triples | {("b0", "second", "c1")}))
+            self.execute("rollback", node=node)
+            for n in late:
+                change(f"INSERT DATA {{ {text([(f'c{n}', 'third', f'late{n}')])} }}", (node + 1) % 3)
+                triples.add((f"c{n}", "third", f"late{n}"))
+                same("changes of others", got(0, node), expected(0))
+            for n in late:
+                change(f"DELETE DATA {{ {text([(f'c{n}', 'third', f'late{n}')])} }}", (node + 2) % 3)
+                triples.discard((f"c{n}", "third", f"late{n}"))
+                same("deletions of others", got(0, node), expected(0))
+        # A role without a right to it is refused.
+        self.execute("create role stranger")
+        self.refused("42501", f"set local role stranger; select quad.sparql_json($q${query(0)}$q$, 'again')")
+        same("after an error", got(0, 0), expected(0))
+        self.execute("drop role stranger")
+        # Whoever has the table locked is not waited for with shards of other nodes in hand.
+        held = f"select c.relname from pg_locks l join pg_class c on c.oid = l.relation where c.relname like '{self.base('again')}%%'"
+        with closing(self.cluster.servers[0].connect(autocommit=False)) as other:
+            other.cursor().execute("lock table quad_stores.again in access exclusive mode")
+            answers = []
+            asker = threading.Thread(target=lambda: answers.append(got(0, 0)))
+            asker.start()
+            waiting = "select exists(select from pg_locks where not granted)"
+            wait_until("somebody waits", lambda: self.cluster.servers[0].query(waiting) == [(True,)])
+            same("locks of shards", [self.rows(held, node=node) for node in (1, 2)], [[], []])
+            other.rollback()
+            asker.join()
+        same("after the lock", answers[0], expected(0))
+        table = f"quad_shards.{quoted(self.base('again') + '_s')}"
+        with closing(self.cluster.servers[0].connect(autocommit=False)) as other:
+            other.cursor().execute(f"lock table {table} in access exclusive mode")
+            same("beside a lock of the table of shards", got(0, 0), expected(0))
+        # Another store of the same name.
+        self.execute("select quad.drop_store('again')")
+        triples.discard(("b0", "second", "c0"))
+        make()
+        for node in range(3):
+            for _ in range(3):
+                same(f"another store on node {node}", got(0, node), expected(0))
+        self.execute("select quad.drop_store('again')")
 
     def paths_in_both_directions_are_walked(self):
         """A path of alternatives in both directions takes each frontier along all of them. It does not read

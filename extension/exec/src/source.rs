@@ -84,6 +84,12 @@ pub trait Source {
         false
     }
 
+    /// A join begins, with a hash that tells it and its parameters apart. What other nodes were asked for when it ran
+    /// last may be prefetched. False where it is not.
+    fn begin_run(&mut self, _run: u64) -> bool {
+        false
+    }
+
     /// Waits for what has been prefetched and not been used; nothing of it is under way afterwards.
     fn take_prefetched(&mut self) {}
 

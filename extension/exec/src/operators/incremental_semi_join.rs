@@ -106,9 +106,11 @@ impl IncrementalSemiJoin {
 }
 
 /// The rows that a step is to hand out at once, in a test with more to do in `scope`. The step expects `each` rows for
-/// each of `rows`.
+/// each of `rows`, by an estimate. That is rounded up to a power of two: no small rest is to be left for a batch of its
+/// own, and estimates that differ a little are to make the same batches.
 pub(crate) fn at_once(scope: &Scope, rows: usize, each: f64) -> usize {
     if !scope.is_read() && each > FIRST_ROUND_SHARE as f64 {
+        let each = each.log2().ceil().exp2();
         (each.min(ROUND_ROWS_PER_OUTER_ROW) * rows as f64) as usize
     } else {
         0

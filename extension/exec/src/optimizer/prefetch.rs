@@ -1,5 +1,5 @@
 //! Prefetch: the quads of hash build sides that a run will probably need are asked for with its first message to other
-//! nodes. So they take no round trip of their own.
+//! nodes. So they take no round trip of their own. Sources may do the same for all reads of a run that comes again.
 
 use crate::access::access_path::{cannot_match, AccessPath};
 use crate::bindings::Bindings;
@@ -32,6 +32,14 @@ pub(crate) fn plan_hash(query: &Query) -> u64 {
             }
         }
     }
+    hasher.finish()
+}
+
+/// What tells runs apart: the plan and all its parameters.
+pub(crate) fn run_hash(query: &Query) -> u64 {
+    let mut hasher = FxHasher::default();
+    plan_hash(query).hash(&mut hasher);
+    query.params.hash(&mut hasher);
     hasher.finish()
 }
 

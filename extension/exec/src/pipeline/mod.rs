@@ -23,7 +23,7 @@ use crate::optimizer::hash_policy::{HashBuild, HashPolicy};
 use crate::optimizer::join_order::{choose, Next};
 use crate::optimizer::list_ranges::choose_list_ranges;
 use crate::optimizer::next_reads::wanted_with;
-use crate::optimizer::prefetch::{build_reads, plan_hash};
+use crate::optimizer::prefetch::{build_reads, plan_hash, run_hash};
 use crate::optimizer::star_planning::note_large_key;
 use crate::optimizer::value_equality::{key_by_value, parts_by_value};
 use crate::pipeline::participant::{Role, Share};
@@ -257,6 +257,7 @@ impl Pipeline {
 
     fn work<S: Source>(&mut self, source: &mut S, feedback: &mut CardinalityFeedback) -> Progress {
         let (rows, scopes, from) = if let Some(pending) = self.pending.take() {
+            self.begin_run(source);
             choose_list_ranges(&mut self.query, source);
             self.prefetched.is_under_way |= key_by_value(&mut self.query, source);
             pending
@@ -482,6 +483,13 @@ impl Pipeline {
     /// Whether messages to other nodes are to bring quads of later steps along. Participants read what they hold.
     fn asks_nodes<S: Source>(&self, source: &S) -> bool {
         self.role.is_none() && source.is_remote()
+    }
+
+    /// Asks other nodes for what the last run of the same join has read.
+    fn begin_run<S: Source>(&mut self, source: &mut S) {
+        if self.asks_nodes(source) {
+            self.prefetched.is_under_way |= source.begin_run(run_hash(&self.query));
+        }
     }
 
     /// Asks other nodes for the build sides that this run will probably need, once.

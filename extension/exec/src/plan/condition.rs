@@ -49,7 +49,7 @@ impl Bound {
 }
 
 /// The value side of a condition, in the order-preserving unsigned form of keys.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Value {
     /// One value.
     One(u64),

@@ -8,6 +8,7 @@
 
 mod connecting;
 mod deferred_end;
+mod history;
 mod participants;
 mod session;
 mod stream;
@@ -16,11 +17,13 @@ mod unix_socket;
 use std::cell::{Cell, RefCell, RefMut};
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
+use std::hash::Hash;
 use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
 
 use pgquad_cluster::message::{self, Kind, Rows};
 use pgquad_cluster::prefetch::Request;
+use pgquad_cluster::read_history::{Reads, Run};
 use pgquad_cluster::{Prefetches, ReadAhead, ReadCache, Traffic};
 use pgrx::prelude::*;
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
@@ -49,6 +52,10 @@ thread_local! {
     static SCOPES: RefCell<Vec<(pg_sys::Snapshot, Weak<Scope>)>> = const { RefCell::new(Vec::new()) };
     /// The scope of a transaction whose snapshot lasts as long as it does.
     static OF_TRANSACTION: RefCell<Option<Rc<Scope>>> = const { RefCell::new(None) };
+    /// The query that is about to be planned and run.
+    static ANNOUNCED: RefCell<Option<Announced>> = const { RefCell::new(None) };
+    /// Queries that have been announced.
+    static ANNOUNCEMENTS: Cell<u64> = const { Cell::new(0) };
     /// All traffic of this session.
     static TOTAL: Cell<Traffic> = const { Cell::new(Traffic { messages: 0, sent: 0, received: 0, waited: 0 }) };
 }
@@ -135,6 +142,65 @@ pub fn end_scope_of_transaction(what: &str) {
     send_waiting_ends();
 }
 
+/// A query whose first join has not begun.
+struct Announced {
+    /// Number of the announcement.
+    number: u64,
+    /// What tells the query apart.
+    query: u64,
+    /// The scope that has sent its reads, and waits for nothing.
+    early: Option<Scope>,
+}
+
+/// A query that is announced, until its first join begins, or this is dropped.
+pub struct Announcement(u64);
+
+impl Announcement {
+    /// Announces a query, told apart by all that says what it reads. The reads of its last run are sent at once, so it
+    /// must be possible that other nodes are asked.
+    pub fn new(query: impl Hash) -> Self {
+        end_early_reads();
+        let number = ANNOUNCEMENTS.get() + 1;
+        ANNOUNCEMENTS.set(number);
+        let query = history::identity(query);
+        let early = history::with_lockable(query, |reads| {
+            let scope = Scope::new(Mode::Query);
+            scope.prefetch_all(reads);
+            scope.send_prefetches();
+            scope
+        });
+        ANNOUNCED.replace(Some(Announced {
+            number,
+            query,
+            early,
+        }));
+        Self(number)
+    }
+}
+
+impl Drop for Announcement {
+    fn drop(&mut self) {
+        let is_mine = |announced: &mut Announced| announced.number == self.0;
+        if ANNOUNCED.with_borrow_mut(|announced| announced.as_mut().is_some_and(is_mine)) {
+            end_early_reads();
+            ANNOUNCED.take();
+        }
+    }
+}
+
+/// Gives up early reads that no join has come for, and closes their sessions. They must not stay beside another
+/// session to the same node: a node that cannot get rid of an answer holds locks of shards, and the other session
+/// could wait for whoever waits for these. Nor must an answer that nobody needs be an error.
+fn end_early_reads() {
+    let early = ANNOUNCED.with_borrow_mut(|announced| {
+        let announced = announced.as_mut()?;
+        Some((announced.query, announced.early.take()?))
+    });
+    if let Some((query, _)) = early {
+        history::distrust(query);
+    }
+}
+
 /// Sessions for the messages of a statement.
 pub struct Scope {
     mode: Mode,
@@ -153,6 +219,8 @@ pub struct Scope {
     read_cache: RefCell<ReadCache>,
     /// What is asked for before it is needed, under the same snapshots.
     prefetches: RefCell<Prefetches>,
+    /// What is asked for, from where the first join of the query began.
+    run: RefCell<Option<Run>>,
     traffic: Cell<Traffic>,
 }
 
@@ -173,6 +241,7 @@ impl Scope {
             ahead: RefCell::default(),
             read_cache: RefCell::default(),
             prefetches: RefCell::default(),
+            run: RefCell::default(),
             traffic: Cell::default(),
         }
     }
@@ -199,6 +268,50 @@ impl Scope {
         let request = (group, request);
         if self.read_cache().get(&request).is_none() {
             self.prefetches.borrow_mut().ask(request);
+        }
+    }
+
+    fn prefetch_all(&self, reads: &Reads) {
+        let requests = reads.requests.iter().cloned();
+        requests.for_each(|(group, request)| self.prefetch(group, request));
+    }
+
+    /// A join begins, with a hash that tells it and its parameters apart. The first one of a query has the reads of the
+    /// query's last run prefetched, and reads are noted for the next run from here on. False where nothing is
+    /// prefetched.
+    pub fn begin_run(&self, query: u64) -> bool {
+        let has_begun = self.run.borrow().is_some();
+        if has_begun || !self.sessions.borrow().is_empty() {
+            end_early_reads();
+        }
+        if has_begun {
+            return false;
+        }
+        let announced = ANNOUNCED.take();
+        let (found, early) = match announced {
+            Some(announced) => (announced.query, announced.early),
+            None => (history::identity(query), None),
+        };
+        self.run.replace(Some(Run::new(found)));
+        if let Some(early) = early {
+            self.adopt(&early);
+            return true;
+        }
+        history::with_lockable(found, |reads| self.prefetch_all(reads)).is_some()
+    }
+
+    /// Goes on with the sessions of another scope, and with what is under way in them.
+    fn adopt(&self, other: &Self) {
+        self.sessions.replace(other.sessions.take());
+        self.prefetches.replace(other.prefetches.take());
+        // The session has counted it already.
+        add_traffic(&self.traffic, other.traffic());
+    }
+
+    /// Notes a read of shards of a table for the next run of this query.
+    pub fn note_read(&self, table: u32, request: &Request) {
+        if let Some(run) = self.run.borrow_mut().as_mut() {
+            run.note_read(table, request);
         }
     }
 
@@ -317,13 +430,8 @@ impl Scope {
     }
 
     fn count(&self, more: Traffic) {
-        let add = |cell: &Cell<Traffic>| {
-            let mut now = cell.get();
-            now += more;
-            cell.set(now);
-        };
-        add(&self.traffic);
-        TOTAL.with(add);
+        add_traffic(&self.traffic, more);
+        TOTAL.with(|total| add_traffic(total, more));
     }
 
     /// Sends a request to the node of a group; does not wait for the answer. Nor does it wait for a connection: those
@@ -437,6 +545,9 @@ impl Scope {
             session.receive()
         };
         let prefetched = self.prefetches.borrow_mut().message_answered(group);
+        if let Some(run) = self.run.borrow_mut().as_mut() {
+            run.answered(answer.len());
+        }
         counters::received(self.kind, answer.len());
         self.count(Traffic {
             received: answer.len() as u64,
@@ -495,6 +606,12 @@ impl Scope {
     }
 }
 
+fn add_traffic(cell: &Cell<Traffic>, more: Traffic) {
+    let mut now = cell.get();
+    now += more;
+    cell.set(now);
+}
+
 /// Where the processors are busy, and several nodes have been asked: sleeps until the one that was asked last begins to
 /// answer, before the answer of `group` is waited for. By then most others have answered. So this process wakes up once
 /// for all of them, not once for each.
@@ -534,6 +651,12 @@ impl Drop for Scope {
     fn drop(&mut self) {
         if is_exiting() {
             return;
+        }
+        // What has been read until an error is not all.
+        // SAFETY: plain session state.
+        let is_going_on = unsafe { pg_sys::IsTransactionState() } && !std::thread::panicking();
+        if let Some(run) = self.run.take().filter(|_| is_going_on) {
+            history::add(run);
         }
         let lenders = self.lenders.take();
         for (group, session) in self.sessions.take() {
@@ -592,6 +715,7 @@ fn asking_role() -> pg_sys::Oid {
 impl Session {
     /// An idle session to the node of a group as the current role, or a new one, which is not established yet.
     fn take(group: i32, mode: Mode) -> Self {
+        end_early_reads();
         let node = map::node(group);
         let role = asking_role();
         let idle = IDLE.with_borrow_mut(|idle| {

@@ -45,6 +45,7 @@ struct Map {
 
 thread_local! {
     static MAP: RefCell<Map> = RefCell::new(Map::default());
+    static GENERATION: Cell<u64> = const { Cell::new(0) };
     static STALE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -60,11 +61,17 @@ pub fn relation_changed(relid: pg_sys::Oid) {
     }
 }
 
+/// How often the map has been forgotten: what was sent to nodes before may be wrong now.
+pub fn generation() -> u64 {
+    with_map(|_| GENERATION.get())
+}
+
 /// Runs `body` on a map that has nothing in it that is known to be out of date.
 fn with_map<T>(body: impl FnOnce(&mut Map) -> T) -> T {
     MAP.with_borrow_mut(|map| {
         if STALE.replace(false) {
             *map = Map::default();
+            GENERATION.set(GENERATION.get() + 1);
         }
         body(map)
     })

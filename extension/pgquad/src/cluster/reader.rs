@@ -1,6 +1,7 @@
 //! Reading the orders of a store whose quads are in shards: those of this node as local tables, the others by messages.
 
 use std::cell::{Cell, RefCell};
+use std::hash::Hash;
 use std::rc::Rc;
 
 use pgquad_btree::{
@@ -18,7 +19,7 @@ use pgquad_cluster::{shard_of_range, Damaged, Deal, Placement, Reading, Shards, 
 use pgrx::pg_sys;
 use rustc_hash::FxHashMap;
 
-use super::connection::Scope;
+use super::connection::{Announcement, Scope};
 use super::groups::{self, ShardedGroups};
 use super::own_writes::Written;
 use super::protocol::damaged;
@@ -51,6 +52,8 @@ const MAX_VALUES: u32 = 256 * 1024;
 /// The tables of a distributed store, as one snapshot sees them.
 pub struct ShardedReader {
     sides: [Rc<map::Table>; 2],
+    /// Of the map that they are of.
+    generation: u64,
     snapshot: pg_sys::Snapshot,
     scope: Rc<Scope>,
     traffic: Rc<Cell<Traffic>>,
@@ -102,6 +105,7 @@ impl ShardedReader {
         Self {
             open: RefCell::default(),
             sides,
+            generation: map::generation(),
             snapshot,
             scope: Scope::of_snapshot(snapshot),
             traffic: Rc::default(),
@@ -283,6 +287,18 @@ impl ShardedReader {
         true
     }
 
+    /// A join begins, with a hash that tells it and its parameters apart. What its query has read when it ran last goes
+    /// with the next messages. False where that is not known, or must not be asked for, as in [`Self::prefetch`].
+    pub fn begin_run(&self, query: u64) -> bool {
+        // Reads by a map that is out of date are not for the next run.
+        let may_ask =
+            !self.written && !snapshots::is_kept() && self.generation == map::generation();
+        let before = self.scope.traffic();
+        let is_under_way = may_ask && self.scope.begin_run(query);
+        self.note_since(before);
+        is_under_way
+    }
+
     /// Takes what has been prefetched and not been used: nothing of it is under way any more.
     pub fn take_prefetched(&self) {
         let before = self.scope.traffic();
@@ -297,16 +313,18 @@ impl ShardedReader {
 
     /// Sends a read to a node, with what is to be read ahead there.
     fn send_read(&self, table: u32, group: i32, request: &Read) {
+        let encoded = (group, request.encode());
+        self.scope.note_read(table, &encoded);
         let known = self.scope.ahead().answer(table, request);
         let under_way = match known {
             Some(rows) => UnderWay::Known(Rc::new(rows)),
-            None => self.ask_read(table, group, request),
+            None => self.ask_read(table, request, encoded),
         };
         self.under_way.borrow_mut().push((group, under_way));
     }
 
-    fn ask_read(&self, table: u32, group: i32, request: &Read) -> UnderWay {
-        let encoded = (group, request.encode());
+    fn ask_read(&self, table: u32, request: &Read, encoded: (i32, Vec<u8>)) -> UnderWay {
+        let group = encoded.0;
         if let Some(rows) = self.scope.read_cache().get(&encoded) {
             return UnderWay::Known(rows);
         }
@@ -892,6 +910,13 @@ impl ShardedReader {
             unsafe { pg_sys::table_close(open.rel, pg_sys::NoLock as i32) };
         }
     }
+}
+
+/// Announces a query, told apart by all that says what it reads, before it is planned: [`Announcement`].
+/// `None` where its reads must not be sent then, as in [`ShardedReader::prefetch`].
+pub fn announce(query: impl Hash) -> Option<Announcement> {
+    let may_ask = !has_written() && others_can_answer() && !snapshots::is_kept();
+    may_ask.then(|| Announcement::new(query))
 }
 
 /// About how many quads a store has for `key` (NULL = any), and the columns that the number takes account of; for the

@@ -34,6 +34,11 @@ const GAP_POLL_TIMES: u32 = 4;
 /// of VACUUM. Chosen: sixteen clients ask each of eight nodes of two processors some six times in
 /// it.
 const MAX_TRANSACTION_AGE: Duration = Duration::from_millis(100);
+/// While more messages are there, answers are collected, and sent with the first one that is ready later than this
+/// after the last sending: the session that asks goes on with them meanwhile. Measured on three nodes of two
+/// processors, where queries of the Business Intelligence mix are asked again and send all messages at once: 0.93 of
+/// the time of answers that are all collected, and 0.98 of that of answers that are sent one by one.
+const COLLECTED_ANSWERS_TIME: Duration = Duration::from_micros(60);
 /// Pauses of the processor between two looks. Measured as above: 1.06 times the mixes of system calls without a pause;
 /// with 100 pauses 1.05 times. The turns of one kind differ by more.
 const SPINS: u32 = 20;
@@ -124,6 +129,8 @@ struct Served {
     ended: Option<Instant>,
     /// How long the next transaction takes to come.
     gaps: Polling,
+    /// When all answers had been sent.
+    flushed: Instant,
     /// When the session is lent to a worker.
     lender: Lender,
 }
@@ -145,6 +152,7 @@ impl Served {
             waited: None,
             ended: None,
             gaps: Polling::default(),
+            flushed: Instant::now(),
             lender: Lender::default(),
         };
         // SAFETY: a procedure that was called outside of a block, whose caller needs no snapshot afterwards.
@@ -206,8 +214,7 @@ impl Served {
                 }
             }
             if self.is_full {
-                ffi::flush_to_client();
-                self.is_full = false;
+                self.flush();
             }
             // Before each sleep: sending may have reset the latch that told of an interrupt.
             attend(self.transaction == Transaction::Open);
@@ -276,8 +283,7 @@ impl Served {
             self.commit();
         }
         if self.is_full {
-            ffi::flush_to_client();
-            self.is_full = false;
+            self.flush();
         }
         self.ended = None;
         match self.lender.lend(&worker, request, || attend(false)) {
@@ -287,6 +293,13 @@ impl Served {
         }
     }
 
+    /// Sends all answers.
+    fn flush(&mut self) {
+        ffi::flush_to_client();
+        self.is_full = false;
+        self.flushed = Instant::now();
+    }
+
     fn answer(&mut self, request: &[u8]) {
         // SAFETY: plain settings.
         Timeout::Statement.start(unsafe { pg_sys::StatementTimeout });
@@ -294,6 +307,9 @@ impl Served {
         Timeout::Statement.stop();
         ffi::put_to_client(COPY_DATA, &answer);
         self.is_full = true;
+        if ffi::has_client_data() && self.flushed.elapsed() > COLLECTED_ANSWERS_TIME {
+            self.flush();
+        }
     }
 
     /// Begins the transaction under a snapshot that another session of this node has exported.

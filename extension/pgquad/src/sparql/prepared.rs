@@ -8,6 +8,8 @@ use pgrx::PgSqlErrorCode;
 use super::plan::Plan;
 use super::template_cache::{template_of, Entry};
 use super::translate::{name_of, table_to_read, target};
+use crate::cluster::connection::Announcement;
+use crate::cluster::reader::announce;
 use crate::pg::error::raise_hint;
 
 /// What a query is translated to, ready to be run with its own constants.
@@ -15,13 +17,19 @@ pub struct Prepared {
     entry: Rc<Entry>,
     /// Values of the parameters.
     pub params: Vec<Param>,
+    /// Dropped with the query: until then its first join may come for early reads.
+    _announcement: Option<Announcement>,
 }
 
 impl Prepared {
     /// A query for a target. Raises the errors of [`translate()`](super::translate::translate).
     fn new(text: &str, target: Target<'_>, base: Option<&str>) -> Self {
         let (entry, params) = template_of(text, target, base);
-        Self { entry, params }
+        Self {
+            entry,
+            params,
+            _announcement: None,
+        }
     }
 
     /// Form of the query.
@@ -77,7 +85,14 @@ pub fn query_of_any_form(
     base: Option<&str>,
     graphs: Option<&Graphs>,
 ) -> Prepared {
-    Prepared::new(text, target(&table_to_read(store), graphs), base)
+    let table = table_to_read(store);
+    let target = target(&table, graphs);
+    let identity = (text, &table, target.default_graph, graphs, base);
+    let announcement = target.distributed.then(|| announce(identity)).flatten();
+    Prepared {
+        _announcement: announcement,
+        ..Prepared::new(text, target, base)
+    }
 }
 
 /// A query of the extension's own, ready to be run on the store whose default graph is its own, whatever the settings

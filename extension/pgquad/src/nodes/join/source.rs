@@ -249,6 +249,11 @@ impl Source for NodeSource {
         all
     }
 
+    fn begin_run(&mut self, run: u64) -> bool {
+        let mut sharded = self.readers.iter().filter_map(|reader| reader.sharded());
+        sharded.next().is_some_and(|sharded| sharded.begin_run(run))
+    }
+
     fn take_prefetched(&mut self) {
         for reader in &self.readers {
             if let Some(sharded) = reader.sharded() {
