@@ -12,10 +12,10 @@ def same(what, got, expected):
         raise Mismatch(f"{what}: {str(got)[:300]}, expected {str(expected)[:300]}")
 
 
-def run(connection, sql):
+def run(connection, sql, parameters=None):
     """Runs a statement; its rows."""
     with connection.cursor() as cursor:
-        cursor.execute(sql)
+        cursor.execute(sql, parameters)
         return cursor.fetchall() if cursor.description else []
 
 
