@@ -645,9 +645,11 @@ class Checks:
                 self.execute(f"begin isolation level {level}", node=node)
                 for subject in subjects:
                     self.execute("savepoint a", node=node)
-                    self.refused("22012", f"select 1 / (length(quad.sparql_json($q${query(subject)}$q$, 'again')) * 0)", node=node)
+                    zero = f"length(quad.sparql_json($q${query(subject)}$q$, 'again')) * 0"
+                    self.refused("22012", f"select 1 / ({zero})", node=node)
                     self.execute("rollback to a", node=node)
-                    self.execute("declare again cursor for select count(*) over (), d from quad.sparql(%s, 'again') as t(d)", (query(subject),), node)
+                    rows = "select count(*) over (), d from quad.sparql(%s, 'again') as t(d)"
+                    self.execute(f"declare again cursor for {rows}", (query(subject),), node)
                     first = self.rows("fetch 1 from again", node=node)
                     same("between the rows of a cursor", got(subject, node), expected(subject))
                     same("a cursor", len(first + self.rows("fetch all from again", node=node)), len(expected(subject)))
@@ -672,7 +674,8 @@ class Checks:
         same("after an error", got(0, 0), expected(0))
         self.execute("drop role stranger")
         # Whoever has the table locked is not waited for with shards of other nodes in hand.
-        held = f"select c.relname from pg_locks l join pg_class c on c.oid = l.relation where c.relname like '{self.base('again')}%%'"
+        locked = "pg_locks l join pg_class c on c.oid = l.relation"
+        held = f"select c.relname from {locked} where c.relname like '{self.base('again')}%%'"
         with closing(self.cluster.servers[0].connect(autocommit=False)) as other:
             other.cursor().execute("lock table quad_stores.again in access exclusive mode")
             answers = []

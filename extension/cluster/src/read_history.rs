@@ -71,16 +71,15 @@ impl ReadHistory {
         }
     }
 
-    fn forget(&mut self, query: u64) {
-        if let Some(forgotten) = self.queries.remove(&query) {
-            self.bytes -= forgotten.bytes;
-        }
+    fn forget(&mut self, query: u64) -> Option<Remembered> {
+        let forgotten = self.queries.remove(&query)?;
+        self.bytes -= forgotten.bytes;
+        Some(forgotten)
     }
 
     /// Takes notice of a run.
     pub fn add(&mut self, run: Run) {
-        let old = self.queries.remove(&run.query);
-        self.bytes -= old.as_ref().map_or(0, |old| old.bytes);
+        let old = self.forget(run.query);
         // One read is one message, whether it is foreseen or not.
         if run.is_large || run.reads.requests.len() < 2 {
             return;
@@ -112,9 +111,9 @@ impl ReadHistory {
         let mut by_age: Vec<(u64, u64)> = all.map(|(query, known)| (known.last, *query)).collect();
         by_age.sort_unstable();
         let oldest = by_age.len().div_ceil(FORGOTTEN_SHARE);
-        by_age[..oldest]
-            .iter()
-            .for_each(|(_, query)| self.forget(*query));
+        for (_, query) in &by_age[..oldest] {
+            self.forget(*query);
+        }
     }
 }
 

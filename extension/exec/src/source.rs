@@ -84,9 +84,9 @@ pub trait Source {
         false
     }
 
-    /// A join begins, with a hash that tells it and its parameters apart. What other nodes were asked for when it ran
+    /// A join begins; `hash` gives what tells it and its parameters apart. What other nodes were asked for when it ran
     /// last may be prefetched. False where it is not.
-    fn begin_run(&mut self, _run: u64) -> bool {
+    fn begin_run(&mut self, _hash: impl FnOnce() -> u64) -> bool {
         false
     }
 

@@ -488,7 +488,7 @@ impl Pipeline {
     /// Asks other nodes for what the last run of the same join has read.
     fn begin_run<S: Source>(&mut self, source: &mut S) {
         if self.asks_nodes(source) {
-            self.prefetched.is_under_way |= source.begin_run(run_hash(&self.query));
+            self.prefetched.is_under_way |= source.begin_run(|| run_hash(&self.query));
         }
     }
 

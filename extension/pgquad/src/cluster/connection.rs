@@ -276,10 +276,10 @@ impl Scope {
         requests.for_each(|(group, request)| self.prefetch(group, request));
     }
 
-    /// A join begins, with a hash that tells it and its parameters apart. The first one of a query has the reads of the
-    /// query's last run prefetched, and reads are noted for the next run from here on. False where nothing is
+    /// A join begins; `hash` gives what tells it and its parameters apart. The first one of a query has the reads of
+    /// the query's last run prefetched, and reads are noted for the next run from here on. False where nothing is
     /// prefetched.
-    pub fn begin_run(&self, query: u64) -> bool {
+    pub fn begin_run(&self, hash: impl FnOnce() -> u64) -> bool {
         let has_begun = self.run.borrow().is_some();
         if has_begun || !self.sessions.borrow().is_empty() {
             end_early_reads();
@@ -288,16 +288,16 @@ impl Scope {
             return false;
         }
         let announced = ANNOUNCED.take();
-        let (found, early) = match announced {
+        let (query, early) = match announced {
             Some(announced) => (announced.query, announced.early),
-            None => (history::identity(query), None),
+            None => (history::identity(hash()), None),
         };
-        self.run.replace(Some(Run::new(found)));
+        self.run.replace(Some(Run::new(query)));
         if let Some(early) = early {
             self.adopt(&early);
             return true;
         }
-        history::with_lockable(found, |reads| self.prefetch_all(reads)).is_some()
+        history::with_lockable(query, |reads| self.prefetch_all(reads)).is_some()
     }
 
     /// Goes on with the sessions of another scope, and with what is under way in them.

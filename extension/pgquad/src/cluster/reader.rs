@@ -268,11 +268,16 @@ impl ShardedReader {
         true
     }
 
+    /// Whether other nodes may be asked for what perhaps nobody comes to need.
+    fn may_prefetch(&self) -> bool {
+        !self.written && !snapshots::is_kept()
+    }
+
     /// Asks other nodes with the next messages for what [`Self::read`] of these columns will ask them for, when it
     /// reads about `enough` rows of these ranges first. False where it does not: nobody may come to need the answer, so
     /// it must not fail, as a read of a shard that has arrived after an old snapshot does.
     pub fn prefetch(&self, order: usize, mask: u8, ranges: &[(Key, Key)], enough: usize) -> bool {
-        if self.written || snapshots::is_kept() {
+        if !self.may_prefetch() {
             return false;
         }
         let side = self.side(order);
@@ -287,14 +292,13 @@ impl ShardedReader {
         true
     }
 
-    /// A join begins, with a hash that tells it and its parameters apart. What its query has read when it ran last goes
-    /// with the next messages. False where that is not known, or must not be asked for, as in [`Self::prefetch`].
-    pub fn begin_run(&self, query: u64) -> bool {
+    /// A join begins; `hash` gives what tells it and its parameters apart. What its query has read when it ran last
+    /// goes with the next messages. False where that is not known, or must not be asked for, as in [`Self::prefetch`].
+    pub fn begin_run(&self, hash: impl FnOnce() -> u64) -> bool {
         // Reads by a map that is out of date are not for the next run.
-        let may_ask =
-            !self.written && !snapshots::is_kept() && self.generation == map::generation();
+        let may_ask = self.may_prefetch() && self.generation == map::generation();
         let before = self.scope.traffic();
-        let is_under_way = may_ask && self.scope.begin_run(query);
+        let is_under_way = may_ask && self.scope.begin_run(hash);
         self.note_since(before);
         is_under_way
     }

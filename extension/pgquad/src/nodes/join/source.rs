@@ -249,9 +249,11 @@ impl Source for NodeSource {
         all
     }
 
-    fn begin_run(&mut self, run: u64) -> bool {
+    fn begin_run(&mut self, hash: impl FnOnce() -> u64) -> bool {
         let mut sharded = self.readers.iter().filter_map(|reader| reader.sharded());
-        sharded.next().is_some_and(|sharded| sharded.begin_run(run))
+        sharded
+            .next()
+            .is_some_and(|sharded| sharded.begin_run(hash))
     }
 
     fn take_prefetched(&mut self) {
