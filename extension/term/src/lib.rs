@@ -22,6 +22,7 @@ mod inline;
 mod key;
 mod ntriples;
 pub mod number;
+pub mod number_pages;
 mod order;
 mod ranges;
 mod term;

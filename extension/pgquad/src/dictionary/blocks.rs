@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pgquad_term::block::{Block, BlockError, Symbols};
+use pgquad_term::TermBuf;
 
 /// A block in memory.
 pub struct CachedBlock {
@@ -35,9 +36,27 @@ impl CachedBlock {
     }
 
     /// The encoded term with this number.
-    pub fn get(&self, number: u64) -> Result<String, BlockError> {
+    pub fn text(&self, number: u64) -> Result<String, BlockError> {
         self.block
             .get((number - self.first) as usize, &self.symbols)
+    }
+
+    /// The term with this number.
+    pub fn term(&self, number: u64) -> Result<TermBuf, BlockError> {
+        let term = TermBuf::from_encoded(self.text(number)?);
+        term.ok_or(BlockError::Invalid("term"))
+    }
+
+    /// The number of the first term.
+    pub fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The numbers of the terms that are of the same kind as the one with this number, and have the same datatype, it
+    /// among them.
+    pub fn alike(&self, number: u64) -> impl Iterator<Item = u64> + '_ {
+        let indexes = self.block.alike((number - self.first) as usize);
+        indexes.map(|index| self.first + index as u64)
     }
 }
 

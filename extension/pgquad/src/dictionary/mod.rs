@@ -14,6 +14,7 @@ mod ahead;
 mod answer;
 mod blocks;
 mod bulk;
+mod casts;
 mod compare;
 mod distribute;
 mod extents;
@@ -332,7 +333,7 @@ fn fetch_ahead(id: TermId, number: u64) {
         }
     }
     if Layout::current().holding(number).is_none() {
-        term_of(number, true);
+        term_of(number);
     }
 }
 
@@ -387,23 +388,26 @@ pub fn decode(id: TermId) -> Option<TermBuf> {
         }
         return inline;
     };
-    let term = term_of(number, true);
+    let term = term_of(number);
     Some(
         term.filter(|term| fits(id, term.as_encoded()))
             .unwrap_or_else(|| read::unknown_id(id)),
     )
 }
 
-/// The term with this dictionary number; `None` when there is none. `again`: it may be wanted again.
-fn term_of(number: u64, again: bool) -> Option<TermBuf> {
+/// A number that is another one whenever ids may have come to stand for other terms: after a rollback of new ones, or
+/// for another dictionary.
+pub fn generation() -> u64 {
+    with_state(|state| state.generation)
+}
+
+/// The term with this dictionary number; `None` when there is none.
+fn term_of(number: u64) -> Option<TermBuf> {
     let found = with_state(|state| {
         let cached = state.terms.get(&number, state::term_bytes);
         if cached.is_some() || state.layout.holding(number).is_some() {
             let mut reader = Reader::default();
-            return Ok(cached.or_else(|| match again {
-                true => reader.term(state, number),
-                false => reader.look(state, number),
-            }));
+            return Ok(cached.or_else(|| reader.term(state, number)));
         }
         Err(())
     });

@@ -49,22 +49,21 @@ impl Reader {
 
     /// The term with this number, which will not be wanted again; `None` when there is none.
     pub fn look(&mut self, state: &mut State, number: u64) -> Option<TermBuf> {
-        let encoded = self.text(state, number)?;
-        let term = TermBuf::from_encoded(encoded);
-        Some(term.unwrap_or_else(|| damaged(number, &BlockError::Invalid("term"))))
+        Some(term_in(&*self.block(state, number)?, number))
     }
 
     /// The encoded form of the term with this number; `None` when there is none.
     pub fn text(&mut self, state: &mut State, number: u64) -> Option<String> {
-        let block = match state.blocks.get(number) {
-            Some(block) => block,
-            None => self.read(state, number)?,
-        };
-        Some(
-            block
-                .get(number)
-                .unwrap_or_else(|error| damaged(number, &error)),
-        )
+        let text = self.block(state, number)?.text(number);
+        Some(text.unwrap_or_else(|error| damaged(number, &error)))
+    }
+
+    /// The block that holds the term with this number; `None` when there is none.
+    pub fn block(&mut self, state: &mut State, number: u64) -> Option<Rc<CachedBlock>> {
+        match state.blocks.get(number) {
+            Some(block) => Some(block),
+            None => self.read(state, number),
+        }
     }
 
     fn read(&mut self, state: &mut State, number: u64) -> Option<Rc<CachedBlock>> {
@@ -94,6 +93,13 @@ impl Reader {
         state.blocks.put(block.clone());
         block.holds(number).then_some(block)
     }
+}
+
+/// The term with this number, which the block holds.
+pub fn term_in(block: &CachedBlock, number: u64) -> TermBuf {
+    block
+        .term(number)
+        .unwrap_or_else(|error| damaged(number, &error))
 }
 
 thread_local! {

@@ -14,6 +14,7 @@ use pgrx::prelude::*;
 use super::absent;
 use super::ahead::{self, Ahead};
 use super::blocks::BlockCache;
+use super::casts::Casts;
 use super::distribute;
 use super::languages::Languages;
 use super::layout::{self, Layout};
@@ -26,6 +27,7 @@ thread_local! {
     static WROTE: Cell<bool> = const { Cell::new(false) };
     /// Locks on single terms that this transaction has taken.
     static TERM_LOCKS: Cell<usize> = const { Cell::new(0) };
+    static GENERATION: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Hashes of terms are hashes already.
@@ -62,8 +64,8 @@ pub struct State {
     pub ahead: Ahead,
     /// Terms by dictionary number.
     pub terms: Cache<u64, TermBuf, BuildHash>,
-    /// Casts of terms to `xsd:float`, by what [`super::values`] makes of their numbers; `None` is an error.
-    pub floats: Cache<u64, Option<f32>, BuildHash>,
+    /// Casts of terms.
+    pub casts: Casts,
     /// Blocks of terms.
     pub blocks: BlockCache,
     /// Symbol tables.
@@ -74,13 +76,16 @@ pub struct State {
     pub numbers: Numbers,
     /// Terms that this session has added one by one, aborted or not.
     pub added: u64,
+    /// Another one whenever what was read from the tables is forgotten.
+    pub generation: u64,
 }
+
+/// The part of the session's memory for what is read that casts may keep beyond the transaction, one in so many. Until
+/// then `work_mem` comes to it: a query over many values wants each repeatedly.
+const CASTS_PART: usize = 5;
 
 /// Bytes that a cached id takes, with the overhead of the map.
 pub const ID_BYTES: usize = 48;
-
-/// Bytes that a cached float takes, with the overhead of the map.
-pub const FLOAT_BYTES: usize = 28;
 
 /// Bytes that a cached term takes, with the overhead of the map.
 pub fn term_bytes(term: &TermBuf) -> usize {
@@ -95,12 +100,13 @@ impl State {
             written: Cache::new(0),
             ahead: Ahead::default(),
             terms: Cache::new(0),
-            floats: Cache::new(0),
+            casts: Casts::default(),
             blocks: BlockCache::default(),
             symbols: SymbolTables::default(),
             languages: Languages::default(),
             numbers: Numbers::default(),
             added: 0,
+            generation: next_generation(),
         }
     }
 
@@ -110,11 +116,18 @@ impl State {
         self.written.clear();
         self.ahead = Ahead::default();
         self.terms.clear();
-        self.floats.clear();
+        self.casts = Casts::default();
         self.blocks = BlockCache::default();
         self.symbols = SymbolTables::default();
         self.languages = Languages::default();
+        self.generation = next_generation();
     }
+}
+
+/// A number that no generation had before; 0 is none.
+fn next_generation() -> u64 {
+    GENERATION.set(GENERATION.get() + 1);
+    GENERATION.get()
 }
 
 /// Watches the end of transactions; called once from `_PG_init`.
@@ -141,7 +154,9 @@ pub fn with_state<T>(body: impl FnOnce(&mut State) -> T) -> T {
         };
         state.ids.set_limit(limit / 10);
         state.written.set_limit(limit / 10);
-        state.floats.set_limit(limit / 5);
+        // SAFETY: a setting of PostgreSQL, in KB.
+        let work_mem = unsafe { pg_sys::work_mem } as usize * 1024;
+        state.casts.set_limit(limit / CASTS_PART + work_mem);
         // Terms that came one after the other share a block, and are asked for together. In a distributed dictionary
         // they are in as many blocks as there are shards, or on other nodes. Explore over ten million triples, eight
         // shards on one node, one client: 1.4 times the mixes of (1, 2).
@@ -179,6 +194,16 @@ fn forget_if_written() {
     }
 }
 
+fn trim_casts() {
+    let bytes = settings::DICTIONARY_CACHE.get() as usize * 1024 / CASTS_PART;
+    STATE.with(|state| {
+        // As above.
+        if let Ok(Some(state)) = state.try_borrow_mut().as_deref_mut() {
+            state.casts.trim(bytes);
+        }
+    });
+}
+
 #[pg_guard]
 unsafe extern "C-unwind" fn at_transaction_end(
     event: pg_sys::XactEvent::Type,
@@ -198,6 +223,7 @@ unsafe extern "C-unwind" fn at_transaction_end(
     }
     WROTE.set(false);
     TERM_LOCKS.set(0);
+    trim_casts();
     layout::forget_locks();
     // Whoever made an offer may have failed before it was withdrawn.
     ahead::offer(Vec::new());

@@ -3,13 +3,14 @@
 use pgquad_term::func::cast;
 use pgquad_term::func::strings::text_of;
 use pgquad_term::number::Number;
-use pgquad_term::{float_id, inline_number, integer_id, number_id, tag, Term, TermId};
+use pgquad_term::{float_id, inline_number, integer_id, number_id, tag, Term, TermBuf, TermId};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use super::read::unknown_id;
+use super::casts::Cast;
+use super::read::{term_in, unknown_id, Reader};
 use super::sql::term_id;
-use super::state::{with_state, FLOAT_BYTES};
+use super::state::{self, with_state, State};
 use crate::pg::error::raise;
 use crate::rights;
 use crate::term::value;
@@ -69,17 +70,28 @@ fn int_id(value: i64) -> i64 {
     )
 }
 
-/// What is cast to a float.
-#[derive(Clone, Copy)]
-enum Cast {
-    /// The term.
-    Term,
-    /// Its lexical form, or IRI.
-    Text,
-}
-
 impl Cast {
-    fn of(self, term: &Term<'_>) -> Option<f32> {
+    /// The cast of the term with this id; `None` is an error of the cast.
+    fn of(self, id: TermId) -> Option<f32> {
+        let Some(number) = id.dictionary_number() else {
+            return self.of_term(&super::decode(id)?.as_term());
+        };
+        let found = with_state(|state| {
+            if let Some(known) = state.casts.get(self, number) {
+                return Some(known);
+            }
+            let is_here = state.layout.holding(number).is_some();
+            is_here.then(|| self.read(state, id, number))
+        });
+        found.unwrap_or_else(|| {
+            // A chunk of terms is one message.
+            let float = super::with_term(id, |term| self.of_term(term)).flatten();
+            with_state(|state| state.casts.put(self, number, float));
+            float
+        })
+    }
+
+    fn of_term(self, term: &Term<'_>) -> Option<f32> {
         let float = match self {
             Self::Term => cast::to_float(term),
             Self::Text => text_of(term).and_then(cast::text_to_float),
@@ -87,26 +99,29 @@ impl Cast {
         value(float)
     }
 
-    /// The cast of a term given by its id. What terms of the dictionary come to is remembered: reading them costs far
-    /// more.
-    fn of_id(self, id: TermId) -> Option<f32> {
-        let Some(number) = id.dictionary_number() else {
-            return self.of(&super::decode(id)?.as_term());
+    /// Reads and casts a term of this node, and others of its block when that is opened again: see [`super::casts`].
+    fn read(self, state: &mut State, id: TermId, number: u64) -> Option<f32> {
+        let checked = |term: &TermBuf| match super::fits(id, term.as_encoded()) {
+            true => self.of_term(&term.as_term()),
+            false => unknown_id(id),
         };
-        let key = number << 1 | self as u64;
-        if let Some(known) = with_state(|state| state.floats.get(&key, |_| FLOAT_BYTES)) {
-            return known;
+        if let Some(term) = state.terms.look(&number, state::term_bytes) {
+            let float = checked(term);
+            state.casts.put(self, number, float);
+            return float;
         }
-        let float = match super::is_distributed() {
-            // A chunk of terms is one message.
-            true => super::with_term(id, |term| self.of(term)).flatten(),
-            false => {
-                let term =
-                    super::term_of(number, false).filter(|term| super::fits(id, term.as_encoded()));
-                self.of(&term.unwrap_or_else(|| unknown_id(id)).as_term())
+        let block = Reader::default().block(state, number);
+        let block = block.unwrap_or_else(|| unknown_id(id));
+        let float = checked(&term_in(&block, number));
+        state.casts.put(self, number, float);
+        if id.tag() == tag::OTHER && state.casts.is_opened_again(block.first()) {
+            for other in block.alike(number) {
+                if state.casts.get(self, other).is_none() {
+                    let float = self.of_term(&term_in(&block, other).as_term());
+                    state.casts.put(self, other, float);
+                }
             }
-        };
-        with_state(|state| state.floats.put(key, float, FLOAT_BYTES));
+        }
         float
     }
 }
@@ -118,7 +133,7 @@ fn id_cast_float(id: i64, call: pg_sys::FunctionCallInfo) -> Option<i64> {
     let id = term_id(id);
     let float = match inline_number(id) {
         Some(Number::Float(value)) => Some(value),
-        _ => Cast::Term.of_id(id),
+        _ => Cast::Term.of(id),
     };
     float.map(|float| float_id(float).to_i64())
 }
@@ -128,7 +143,7 @@ fn id_cast_float(id: i64, call: pg_sys::FunctionCallInfo) -> Option<i64> {
 fn cast_float_of_str(id: i64, call: pg_sys::FunctionCallInfo) -> Option<i64> {
     rights::check(call, &[id]);
     Cast::Text
-        .of_id(term_id(id))
+        .of(term_id(id))
         .map(|float| float_id(float).to_i64())
 }
 

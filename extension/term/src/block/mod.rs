@@ -389,6 +389,14 @@ impl Block {
         &self.affixes[start as usize..self.affix_ends[number] as usize]
     }
 
+    /// The indexes of the terms that have the affix of the one at `index`, itself among them.
+    pub fn alike(&self, index: usize) -> impl Iterator<Item = usize> + '_ {
+        let affix = self.terms.get(index).map(|place| place.affix);
+        let has_it = move |place: &Place| Some(place.affix) == affix;
+        let all = self.terms.iter().enumerate();
+        all.filter_map(move |(index, place)| has_it(place).then_some(index))
+    }
+
     /// What the block stores of the term at `index` behind its affix.
     pub fn compressed(&self, index: usize) -> Result<Compressed<'_>, BlockError> {
         let place = self.terms.get(index).ok_or(BlockError::NoSuchTerm(index))?;

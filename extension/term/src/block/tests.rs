@@ -39,6 +39,28 @@ fn pack_compressed(terms: &[String], symbols: &Symbols, limit: usize) -> Vec<Vec
     blocks
 }
 
+#[test]
+fn terms_are_alike_by_their_datatype() {
+    let price = |n: u32| format!("Thttp://e/usd\0{n}.25");
+    let terms: Vec<String> = (0..40)
+        .map(|n| match n % 4 {
+            0 => price(n),
+            1 => format!("Sa comment, the {n}th"),
+            2 => format!("Thttp://e/eur\0{n}.25"),
+            _ => format!("Ihttp://example.org/offers/{n}"),
+        })
+        .collect();
+    let symbols = Symbols::built_in();
+    let blocks = pack(&terms, &symbols, 1 << 16);
+    let block = Block::open(&blocks[0], &symbols).unwrap();
+    assert_eq!(block.len(), terms.len());
+    for index in 0..4 {
+        let alike: Vec<usize> = block.alike(index).collect();
+        assert_eq!(alike, (index..40).step_by(4).collect::<Vec<_>>());
+    }
+    assert_eq!(block.alike(40).count(), 0);
+}
+
 fn unpack(blocks: &[Vec<u8>], symbols: &Symbols) -> Vec<String> {
     let mut terms = Vec::new();
     for bytes in blocks {
