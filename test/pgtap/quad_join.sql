@@ -52,8 +52,9 @@ select pg_temp.same(query, 'same answer for ' || name) from shapes;
 select matches(pg_temp.plan_of('select count(*) from q a, q b where a.s = b.o'), 'Quad Count', 'rows are counted without being made');
 select matches(pg_temp.plan_of('select b.o, count(*) from q a, q b where a.s = b.o group by b.o'), 'Quad Count', 'so are those of groups');
 select matches(pg_temp.plan_of('select b.o, count(*) from q a, q b where a.s = b.o group by b.o having count(*) > 1'), 'Quad Count', 'and those of groups that HAVING picks');
+select matches(pg_temp.plan_of('select b.o, count(distinct a.g) from q a, q b where a.s = b.o group by b.o'), 'Quad Count', 'and distinct values');
 select doesnt_match(pg_temp.plan_of('select b.o, ' || what || ' from q a, q b where a.s = b.o group by b.o' || test), 'Quad Count', what || test || ' is not')
-    from (values ('count(distinct a.g)', ''), ('count(*) filter (where a.s > 1)', ''), ('sum(a.s)', '')) x(what, test);
+    from (values ('count(*) filter (where a.s > 1)', ''), ('sum(a.s)', '')) x(what, test);
 -- More groups than there is memory for go to a file.
 create table many (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 insert into many select i, 1, i, 0 from generate_series(1, 60000) i;

@@ -1,7 +1,7 @@
 //! Sorting ids in the order of their terms, for the first few of many rows. PostgreSQL keeps the best so far, and
-//! compares each further row with the worst of them. The term of that one is remembered with its 64-bit key. The key of
-//! the other one decides most comparisons. Otherwise its term is read once, where the dictionary keeps it, and never
-//! copied.
+//! compares each further row with the worst of them. The term of that one is remembered with its 64-bit key, as are
+//! those that MIN and MAX have found for some hundred groups. The key of the other one decides most comparisons.
+//! Otherwise its term is read once, where the dictionary keeps it, and never copied.
 //!
 //! The operator class is none that PostgreSQL would choose by itself: `ORDER BY id USING OPERATOR(quad.<#)` asks for
 //! it.
@@ -17,15 +17,66 @@ use pgrx::prelude::*;
 use crate::dictionary::{self, term_id};
 use crate::rights;
 
-/// The term that was compared with last.
-struct LastTerm {
+/// A term that was compared with.
+struct KnownTerm {
     id: TermId,
     key: u64,
     term: TermBuf,
 }
 
+/// Places of terms that are remembered.
+const PLACES: usize = 512;
+/// Bytes of a term that shares the places with others; a longer one is only remembered until the next.
+const MAX_BYTES: usize = 1024;
+
+/// Terms that were compared with lately.
+struct KnownTerms {
+    /// Of the dictionary that they are from.
+    generation: u64,
+    /// By the last bits of their ids.
+    places: [Option<Box<KnownTerm>>; PLACES],
+    /// The long one that was compared with last.
+    long: Option<Box<KnownTerm>>,
+}
+
 thread_local! {
-    static LAST: RefCell<Option<LastTerm>> = const { RefCell::new(None) };
+    static KNOWN: RefCell<KnownTerms> = const {
+        RefCell::new(KnownTerms {
+            generation: 0,
+            places: [const { None }; PLACES],
+            long: None,
+        })
+    };
+}
+
+fn place(id: TermId) -> usize {
+    // Neighbouring terms have neighbouring numbers.
+    id.0 as usize % PLACES
+}
+
+/// Takes out a term that is remembered.
+fn take_known(id: TermId) -> Option<Box<KnownTerm>> {
+    let is_it = |known: &mut Box<KnownTerm>| known.id == id;
+    let generation = dictionary::generation();
+    KNOWN.with_borrow_mut(|all| {
+        if all.generation != generation {
+            all.places.fill_with(|| None);
+            all.long = None;
+            all.generation = generation;
+        }
+        let short = all.places[place(id)].take_if(is_it);
+        short.or_else(|| all.long.take_if(is_it))
+    })
+}
+
+fn remember(known: Box<KnownTerm>) {
+    KNOWN.with_borrow_mut(|all| {
+        let place = match known.term.as_encoded().len() <= MAX_BYTES {
+            true => &mut all.places[place(known.id)],
+            false => &mut all.long,
+        };
+        *place = Some(known);
+    });
 }
 
 /// The order of the terms with two ids; that of the default graph, which is no term, comes first.
@@ -38,23 +89,22 @@ pub fn order_of(a: i64, b: i64) -> Ordering {
     if let Some(order) = compare_inline(a, b).filter(|order| order.is_ne()) {
         return order;
     }
-    let last = LAST.take().filter(|last| last.id == b);
-    let last = last.or_else(|| {
+    let known = take_known(b).or_else(|| {
         let term = dictionary::with_term(b, |term| term.to_buf())?;
         let key = sort_key(&term.as_term());
-        Some(LastTerm { id: b, key, term })
+        Some(Box::new(KnownTerm { id: b, key, term }))
     });
-    let Some(last) = last else {
+    let Some(known) = known else {
         return Ordering::Greater;
     };
-    let compared = dictionary::with_term(a, |term| compare(term, &last));
-    LAST.set(Some(last));
+    let compared = dictionary::with_term(a, |term| compare(term, &known));
+    remember(known);
     compared.unwrap_or(Ordering::Less)
 }
 
-fn compare(term: &Term<'_>, last: &LastTerm) -> Ordering {
-    let by_key = sort_key(term).cmp(&last.key);
-    by_key.then_with(|| order(term, &last.term.as_term()))
+fn compare(term: &Term<'_>, known: &KnownTerm) -> Ordering {
+    let by_key = sort_key(term).cmp(&known.key);
+    by_key.then_with(|| order(term, &known.term.as_term()))
 }
 
 /// Order of the terms with two ids: negative, zero, or positive.

@@ -1,19 +1,16 @@
-//! Planning of `Quad Count`: counts of the rows of a `Quad Join`, all together or grouped by columns of its quads. The
-//! join then counts the rows of its last pattern instead of making them, where nothing is needed of them.
+//! Planning of `Quad Count`: aggregates of the rows of a `Quad Join`, all together or grouped by columns of its quads.
+//! The join then counts the rows of its last pattern instead of making them, where nothing is needed of them.
 //!
 //! The node stands where PostgreSQL would put an Aggregate; its child is the plan of the join. Only a query level gets
-//! it whose GROUP BY names columns of quads and whose aggregates are all `count(*)` or counts of such columns. Over
-//! distributed stores each node aggregates its own rows. There the aggregates may also be counts of distinct values,
-//! least and greatest ids or terms, sums and averages. SELECT DISTINCT of columns is a grouping without aggregates
-//! there.
+//! it whose GROUP BY names columns of quads and whose aggregates are all known: counts of rows, columns and distinct
+//! values, least and greatest ids or terms, sums and averages. SELECT DISTINCT of columns is a grouping without
+//! aggregates. Over distributed stores each node aggregates its own rows.
 
 use super::aggregate::{is_column, Aggregate};
 use super::count_exec::{self, QuadCount};
 use super::paths::quad_join_of;
-use crate::catalog::distributed_store;
 use crate::nodes::counts::{self};
 use crate::nodes::custom::{self, ChosenPath, PlanPath};
-use crate::pg::compat;
 use crate::pg::ffi::Methods;
 use crate::pg::list::list_iter;
 use pgrx::pg_sys;
@@ -61,7 +58,7 @@ pub unsafe fn add(
     }
 }
 
-/// Adds a path for the distinct rows of a `Quad Join` over distributed stores.
+/// Adds a path for the distinct rows of a `Quad Join`.
 ///
 /// # Safety
 /// Arguments are those of `create_upper_paths_hook`, at that stage.
@@ -83,7 +80,7 @@ pub unsafe fn add_distinct(
             let is = |part: &*mut pg_sys::Node| pg_sys::equal(part.cast(), node.cast());
             parts.iter().any(is)
         };
-        if !list_iter((*target).exprs).all(is_part) || !is_distributed(root) {
+        if !list_iter((*target).exprs).all(is_part) {
             return;
         }
         let path = new_path((join.cast(), output), &DISTINCT_METHODS, parts.len(), true);
@@ -178,7 +175,6 @@ unsafe fn counted_parts(
         }
         let columns = parts.len();
         (columns <= MAX_COLUMNS).then_some(())?;
-        let mut of_nodes = None;
         let wanted = counts::parts((*(*output).reltarget).exprs).into_iter();
         for node in wanted.chain(counts::parts((*parse).havingQual.cast())) {
             let known = parts
@@ -188,12 +184,7 @@ unsafe fn counted_parts(
                 continue;
             }
             if (*node).type_ == pg_sys::NodeTag::T_Aggref {
-                match Aggregate::of(node.cast())? {
-                    Aggregate::Count => {}
-                    _ => of_nodes
-                        .get_or_insert_with(|| is_distributed(root))
-                        .then_some(())?,
-                }
+                Aggregate::of(node.cast())?;
                 parts.push(node);
             } else {
                 let grouped = parts[..columns]
@@ -203,16 +194,6 @@ unsafe fn counted_parts(
             }
         }
         (!parts.is_empty()).then_some(parts)
-    }
-}
-
-/// Whether the level reads stores whose quads are on several nodes.
-unsafe fn is_distributed(root: *mut pg_sys::PlannerInfo) -> bool {
-    // SAFETY: live planner nodes.
-    unsafe {
-        list_iter::<pg_sys::RangeTblEntry>((*(*root).parse).rtable)
-            .filter_map(|rte| compat::relation_of(rte))
-            .any(|relid| distributed_store::mark_of(relid).is_some())
     }
 }
 
