@@ -1,7 +1,7 @@
 -- Aggregates of joins (Quad Count), and the casts of terms that they add up.
 \set setting quad.enable_quad_join
 begin;
-select plan(40);
+select plan(65);
 \ir lib/plan_of.sql
 \ir lib/same.sql
 
@@ -30,6 +30,67 @@ reset work_mem;
 select doesnt_match(pg_temp.plan_of('select distinct on (b.o) b.o, a.o from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 order by 1, 2'), 'Quad Count', 'DISTINCT ON is not');
 select doesnt_match(pg_temp.plan_of('select b.o, a.o + 1 from q a, q b where a.s = b.s group by b.o, a.o + 1'), 'Quad Count', 'groups of expressions are not');
 select doesnt_match(pg_temp.plan_of('select b.o, max(a.o) from q a, q b where a.s = b.s group by rollup (b.o)'), 'Quad Count', 'ROLLUP is not');
+
+-- The first few distinct rows.
+create temp table firsts (name text, query text, rows int);
+insert into firsts values
+    ('a LIMIT', 'select distinct a.o as x, b.o as y from q a, q b where a.s = b.s and a.p = 1 and b.p = 2', 3),
+    ('a LIMIT beyond the first batches', 'select distinct a.o as x from q a, q b where a.s = b.s and a.p = 1 and b.p = 2', 700),
+    ('a LIMIT that all are within', 'select distinct b.o as y from q a, q b where a.s = b.s and a.p = 1 and b.p = 2', 1000),
+    ('what may be unbound', 'select distinct a.o as x, b.o as y from q a left join q b on b.s = a.s and b.p = 2 where a.p = 1', 50);
+create function pg_temp.is_part(query text, rows int) returns boolean language plpgsql as $f$
+declare found int; different int; expected int; foreign_rows int;
+begin
+    execute format('create temp table part as select * from (%s limit %s) x', query, rows);
+    execute format('select count(*) from (%s) x', query) into expected;
+    execute format('select count(*) from (select * from part except select * from (%s) x) y', query) into foreign_rows;
+    select count(*) into found from part;
+    select count(*) into different from (select distinct * from part) x;
+    drop table part;
+    return found = least(rows, expected) and different = found and foreign_rows = 0;
+end $f$;
+create function pg_temp.join_rows(query text) returns int language sql as $f$
+    select substring(pg_temp.plan_of(query, 'analyze, costs off, timing off, summary off') from 'Quad Join\) \(actual rows=(\d+)')::int
+$f$;
+select ok(pg_temp.is_part(query, rows), name) from firsts;
+select cmp_ok(pg_temp.join_rows(query || ' limit ' || rows), '<', case when rows < 100 then 700 else 6000 end, 'the join stops: ' || name) from firsts;
+set local work_mem = '64kB';
+select ok(pg_temp.is_part('select distinct a.s as x, b.o as y from q a, q b where a.s = b.s and a.p = 1 and b.p = 2', rows), rows || ' rows, of which some leave memory')
+    from (values (3), (2500), (3999), (4000), (9000)) x(rows);
+reset work_mem;
+select results_eq('select distinct a.o as x from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 order by x desc limit 3',
+    'values (999::bigint), (998), (997)', 'DISTINCT with ORDER BY and LIMIT');
+declare some_distinct scroll cursor with hold for select distinct a.s, b.o from q a, q b where a.s = b.s and a.p = 1 and b.p = 2;
+select isnt_empty('fetch 10 from some_distinct', 'a cursor over distinct rows');
+close some_distinct;
+select results_eq('select v, (select count(*) from (select distinct b.o from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 and b.o >= v limit 5) x) from generate_series(30, 40, 5) v',
+    'values (30, 5::bigint), (35, 2), (40, 0)', 'again for each row outside');
+
+-- Arguments with values from outside, constants, and rows that do not join.
+select results_eq('select v, (select max(a.o + v) from q a, q b where a.s = b.s and a.p = 1 and b.p = 2) from generate_series(1, 3) v',
+    'values (1, 1000::bigint), (2, 1001), (3, 1002)', 'an argument with a value of the row outside');
+select results_eq('select max(5::bigint), count(distinct b.p) from q a, q b where a.s = b.s and a.p = 1 and b.p = 2', 'values (5::bigint, 1::bigint)', 'a constant argument');
+prepare with_parameter(bigint) as select max(a.o * $1) from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 having max(a.o) < $1 * 1000;
+set local plan_cache_mode = force_generic_plan;
+select results_eq('execute with_parameter(2)', 'values (1998::bigint)', 'parameters in argument and HAVING');
+select is_empty('execute with_parameter(0)', 'a HAVING that is false');
+reset plan_cache_mode;
+select lives_ok('select max(100 / (a.o - 7919 % 1000)) from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 and a.s > 1 and a.s < 900', 'no error of rows that do not join');
+select throws_ok('select max(100 / (b.o - 3)) from q a, q b where a.s = b.s and a.p = 1 and b.p = 2', '22012', null, 'an error of a row that does');
+
+-- Rights.
+create role reader_of_aggregates;
+grant select on q to reader_of_aggregates;
+create policy some_rows on q for select to reader_of_aggregates using (o <> 999);
+alter table q enable row level security;
+revoke execute on function pg_catalog.min(bigint) from public;
+set local role reader_of_aggregates;
+select results_eq('select max(a.o), count(distinct a.o) from q a, q b where a.s = b.s and a.p = 1 and b.p = 2',
+    'select max(o), count(distinct o) from (select a.o from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 offset 0) x', 'row security');
+select results_eq('select max(a.o) from q a, q b where a.s = b.s and a.p = 1 and b.p = 2', 'values (998::bigint)', 'rows that a policy hides');
+select throws_ok('select min(a.o) from q a, q b where a.s = b.s and a.p = 1 and b.p = 2', '42501', 'permission denied for aggregate min', 'an aggregate without the right to execute it');
+reset role;
+alter table q disable row level security;
 
 -- Casts of terms of which a block holds many, in no order of their numbers.
 create temp table prices as

@@ -37,10 +37,8 @@ impl Spill for Words {
 /// Groups with their counts, sums and greatest value; `None` is a value that is unbound, or the sum of one.
 type Groups = BTreeMap<Vec<Option<u64>>, ([u64; 3], [Option<i128>; 2], Option<u64>)>;
 
-/// The rows of `?0 1 ?1 OPTIONAL { ?1 2 ?2 }` counted by ?1 and ?2: all of them, and those in which ?2 is bound. Also
-/// the sums of ?0 and ?2, the distinct values of ?0 and the greatest one. Also the bytes that went to the file, and how
-/// many parts there were.
-fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
+/// `?0 1 ?1 OPTIONAL { ?1 2 ?2 }`, of which ?1 and ?2 are wanted, begun.
+fn begun(quads: &[Quad], most: usize, distinct: bool) -> (Trees, Pipeline) {
     let pattern = |s, o, predicate| Pattern {
         cells: [Some(Slot::new(s)), None, Some(Slot::new(o)), None],
         conditions: vec![Comparison::new(
@@ -68,7 +66,7 @@ fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
         },
         slots: 4,
         output: slots([1, 2]),
-        distinct: false,
+        distinct,
         whole: true,
     };
     let tuning = Tuning {
@@ -78,9 +76,16 @@ fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
         range_pushdown_from: 1000,
         memory: 1 << 20,
     };
-    let mut trees = Trees::new(&[quads.to_vec()], &["spog", "posg", "ospg"]);
+    let trees = Trees::new(&[quads.to_vec()], &["spog", "posg", "ospg"]);
     let mut pipeline = Pipeline::new(&plan, vec![0], tuning);
     pipeline.start(vec![Value::One(FLIP + 1), Value::One(FLIP + 2)]);
+    (trees, pipeline)
+}
+
+/// The rows of [`begun`] counted by ?1 and ?2: all of them, and those in which ?2 is bound. Also the sums of ?0 and ?2,
+/// the distinct values of ?0 and the greatest one. Also the bytes that went to the file, and how many parts there were.
+fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
+    let (mut trees, mut pipeline) = begun(quads, most, false);
     let counted = vec![
         Counted::Rows,
         Counted::Sum(Argument::new(0)),
@@ -116,6 +121,40 @@ fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
         }
         if !aggregation.next_part() {
             return (groups, aggregation.spilled(), parts);
+        }
+    }
+}
+
+/// Groups in the order in which they are handed out, each with the number of rows counted until then.
+type HandedOut = Vec<(Vec<Option<u64>>, u64)>;
+
+/// The distinct ?1 and ?2 of [`begun`], and whether groups have left memory.
+fn distinct(quads: &[Quad], most: usize, room: usize) -> (HandedOut, bool) {
+    let (mut trees, mut pipeline) = begun(quads, most, true);
+    let aggregation = HashAggregation::new(slots([1, 2]), Vec::new()).early();
+    let mut aggregation = aggregation.within(room, &mut || Box::new(Words::default()));
+    let mut feedback = CardinalityFeedback::new();
+    let (mut found, mut at, mut is_complete) = (Vec::new(), 0, false);
+    loop {
+        while at < aggregation.len() && (is_complete || !aggregation.has_spilled()) {
+            if aggregation.hand_out(at) {
+                let key = (0..2).map(|place| aggregation.value(at, place)).collect();
+                found.push((key, aggregation.rows()));
+            }
+            at += 1;
+        }
+        if !is_complete {
+            (aggregation, is_complete) =
+                pipeline.aggregate_some(&mut trees, &mut feedback, aggregation, at);
+            at = if is_complete && aggregation.has_spilled() {
+                0
+            } else {
+                at
+            };
+        } else if aggregation.next_part() {
+            at = 0;
+        } else {
+            return (found, aggregation.has_spilled());
         }
     }
 }
@@ -160,7 +199,31 @@ proptest! {
         let optional = (0..objects).flat_map(|o| (0..o % 3).map(move |k| [10_000 + o, 2, 20_000 + k, 0]));
         let quads: Vec<Quad> = rows.chain(optional).collect();
         let (groups, _, _) = count(&quads, most, room);
-        prop_assert_eq!(groups, expected(&quads));
+        prop_assert_eq!(&groups, &expected(&quads));
+        let (found, _) = distinct(&quads, most, room);
+        let set: BTreeSet<_> = found.iter().map(|(key, _)| key.clone()).collect();
+        prop_assert_eq!(set.len(), found.len(), "a group came twice");
+        prop_assert_eq!(set, groups.into_keys().collect());
+    }
+}
+
+#[test]
+fn distinct_groups_are_handed_out_while_rows_come() {
+    let quads: Vec<Quad> = (0..20_000)
+        .map(|n| [n, 1, 20_000 + n * 7919 % 10_000, 0])
+        .collect();
+    for (room, has_spilled) in [(1 << 24, false), (100_000, true)] {
+        let (found, spilled) = distinct(&quads, 100, room);
+        assert_eq!((found.len(), spilled), (10_000, has_spilled));
+        // The first rows are enough for the first groups, and those of the file come last.
+        assert!(
+            found[0].1 <= 100 && found[500].1 <= 1000,
+            "{:?}",
+            &found[..3]
+        );
+        let all = found.last().map_or(0, |(_, rows)| *rows);
+        let late = found.iter().filter(|(_, rows)| *rows == all).count();
+        assert_eq!(late > 1000, has_spilled, "{late}");
     }
 }
 

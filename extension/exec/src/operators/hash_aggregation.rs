@@ -69,8 +69,11 @@ pub struct HashAggregation {
     offer: Option<TermOffer>,
     /// The values of each group; behind them, bit by bit, which are none.
     keys: Keys,
-    /// For each of `counted` the count of each group, or the words of its sum or extreme.
+    /// For each of `counted` the count of each group, or the words of its sum or extreme. Behind them, where groups are
+    /// handed out early, whether each has been.
     counts: Vec<Vec<u64>>,
+    /// Groups are handed out while rows come.
+    is_early: bool,
     /// All rows, whatever their group.
     rows: u64,
     /// What is counted once.
@@ -123,6 +126,8 @@ struct Overflow {
     left: Option<Divider>,
     /// Parts that have not been looked at.
     waiting: Vec<Part>,
+    /// Groups have left memory.
+    is_used: bool,
 }
 
 /// The participant that counts a value of this hash. Does not depend on [`rehash`] either, so that what a participant
@@ -157,6 +162,7 @@ impl HashAggregation {
             counts: vec![Vec::new(); counted.iter().map(|counted| counted.words()).sum()],
             by,
             counted,
+            is_early: false,
             arguments: Vec::new(),
             terms: |a, b| a.cmp(&b),
             offer: None,
@@ -182,6 +188,24 @@ impl HashAggregation {
     pub fn with_offer(mut self, offer: TermOffer) -> Self {
         self.offer = Some(offer);
         self
+    }
+
+    /// Groups are handed out ([`Self::hand_out`]) while rows come, where nothing is counted.
+    pub fn early(mut self) -> Self {
+        self.is_early = true;
+        self.counts.push(Vec::new());
+        self
+    }
+
+    /// Notes that a group is handed out; false where it has been before, and has left memory since.
+    pub fn hand_out(&mut self, group: usize) -> bool {
+        let marks = self.counts.last_mut().filter(|_| self.is_early);
+        marks.is_none_or(|marks| std::mem::replace(&mut marks[group], 1) == 0)
+    }
+
+    /// Whether groups have left memory: those that have not been handed out come when all rows have been counted.
+    pub fn has_spilled(&self) -> bool {
+        self.overflow.as_ref().is_some_and(|o| o.is_used)
     }
 
     /// Counts together with other participants: see [`Self::repartition`].
@@ -218,6 +242,7 @@ impl HashAggregation {
             part: Part::default(),
             left: None,
             waiting: Vec::new(),
+            is_used: false,
         });
     }
 
@@ -633,6 +658,9 @@ impl HashAggregation {
             }
             at = words.end;
         }
+        if self.is_early {
+            self.counts[at][group] |= counts[at][row];
+        }
     }
 
     fn bytes(&self) -> usize {
@@ -650,11 +678,16 @@ impl HashAggregation {
     fn write(&mut self) {
         let places = self.by.len() + 1;
         let Some(Overflow {
-            file, part, left, ..
+            file,
+            part,
+            left,
+            is_used,
+            ..
         }) = &mut self.overflow
         else {
             return;
         };
+        *is_used = true;
         let left = left.get_or_insert_with(|| Divider::new(places + self.counts.len(), part));
         let keys = std::mem::replace(&mut self.keys, Keys::new(places, 0));
         let columns: Vec<&[u64]> = (0..places).map(|c| keys.column(c)).collect();

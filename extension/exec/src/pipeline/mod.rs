@@ -185,6 +185,29 @@ impl Pipeline {
         self.end_aggregation()
     }
 
+    /// As [`Self::aggregate`], until there are more groups than the first `known`, or no more rows; the second result
+    /// says that there are none. Groups that have left memory are there at the end only.
+    pub fn aggregate_some<S: Source>(
+        &mut self,
+        source: &mut S,
+        feedback: &mut CardinalityFeedback,
+        aggregation: HashAggregation,
+        known: usize,
+    ) -> (HashAggregation, bool) {
+        self.begin_aggregation(aggregation);
+        let has_more = |found: &HashAggregation| !found.has_spilled() && found.len() > known;
+        while !self.counting.as_ref().is_some_and(has_more) {
+            if matches!(self.step(source, feedback), Progress::Idle) {
+                return (self.end_aggregation(), true);
+            }
+        }
+        // Whoever takes the groups may use the sessions to other nodes.
+        if std::mem::take(&mut self.prefetched.is_under_way) {
+            source.take_prefetched();
+        }
+        (self.pause_aggregation(), false)
+    }
+
     /// Counts rows from now on; [`Self::step`] hands out none.
     pub fn begin_aggregation(&mut self, aggregation: HashAggregation) {
         let reads = aggregation.reads().collect();
@@ -201,11 +224,17 @@ impl Pipeline {
 
     /// What has been counted since [`Self::begin_aggregation`].
     pub fn end_aggregation(&mut self) -> HashAggregation {
-        let Some(mut aggregation) = self.counting.take() else {
+        let mut aggregation = self.pause_aggregation();
+        aggregation.finish();
+        aggregation
+    }
+
+    /// What has been counted so far, for [`Self::begin_aggregation`] to go on with.
+    fn pause_aggregation(&mut self) -> HashAggregation {
+        let Some(aggregation) = self.counting.take() else {
             return HashAggregation::new(Vec::new(), Vec::new());
         };
         (self.query.output, self.query.distinct) = self.answer;
-        aggregation.finish();
         aggregation
     }
 

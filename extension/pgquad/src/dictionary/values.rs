@@ -3,10 +3,13 @@
 use pgquad_term::func::cast;
 use pgquad_term::func::strings::text_of;
 use pgquad_term::number::Number;
-use pgquad_term::{float_id, inline_number, integer_id, number_id, tag, Term, TermBuf, TermId};
+use pgquad_term::{
+    float_id, inline_number, integer_id, number_id, tag, Error, Term, TermBuf, TermId,
+};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
+use super::ahead::count_read;
 use super::casts::Cast;
 use super::read::{term_in, unknown_id, Reader};
 use super::sql::term_id;
@@ -81,7 +84,10 @@ impl Cast {
                 return Some(known);
             }
             let is_here = state.layout.holding(number).is_some();
-            is_here.then(|| self.read(state, id, number))
+            is_here.then(|| {
+                count_read();
+                self.read(state, id, number)
+            })
         });
         found.unwrap_or_else(|| {
             // A chunk of terms is one message.
@@ -92,11 +98,14 @@ impl Cast {
     }
 
     fn of_term(self, term: &Term<'_>) -> Option<f32> {
-        let float = match self {
+        value(self.cast(term))
+    }
+
+    fn cast(self, term: &Term<'_>) -> Result<f32, Error> {
+        match self {
             Self::Term => cast::to_float(term),
             Self::Text => text_of(term).and_then(cast::text_to_float),
-        };
-        value(float)
+        }
     }
 
     /// Reads and casts a term of this node, and others of its block when that is opened again: see [`super::casts`].
@@ -114,11 +123,16 @@ impl Cast {
         let block = block.unwrap_or_else(|| unknown_id(id));
         let float = checked(&term_in(&block, number));
         state.casts.put(self, number, float);
-        if id.tag() == tag::OTHER && state.casts.is_opened_again(block.first()) {
+        if id.tag() == tag::OTHER && state.casts.is_opened_again(self, block.first()) {
             for other in block.alike(number) {
-                if state.casts.get(self, other).is_none() {
-                    let float = self.of_term(&term_in(&block, other).as_term());
-                    state.casts.put(self, other, float);
+                if state.casts.get(self, other).is_some() {
+                    continue;
+                }
+                // Nobody has asked for it: that it cannot be read is for whoever does.
+                match block.term(other).map(|term| self.cast(&term.as_term())) {
+                    Ok(Ok(float)) => state.casts.put(self, other, Some(float)),
+                    Err(_) | Ok(Err(Error::NotSupported(_))) => {}
+                    Ok(Err(_)) => state.casts.put(self, other, None),
                 }
             }
         }

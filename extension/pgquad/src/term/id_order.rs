@@ -26,8 +26,10 @@ struct KnownTerm {
 
 /// Places of terms that are remembered.
 const PLACES: usize = 512;
-/// Bytes of a term that shares the places with others; a longer one is only remembered until the next.
+/// Bytes of a term that shares the places with others (half a megabyte). Of the longer ones the last is remembered.
 const MAX_BYTES: usize = 1024;
+/// Bytes of a term that is remembered.
+const MAX_LONG_BYTES: usize = 256 * 1024;
 
 /// Terms that were compared with lately.
 struct KnownTerms {
@@ -71,11 +73,13 @@ fn take_known(id: TermId) -> Option<Box<KnownTerm>> {
 
 fn remember(known: Box<KnownTerm>) {
     KNOWN.with_borrow_mut(|all| {
-        let place = match known.term.as_encoded().len() <= MAX_BYTES {
-            true => &mut all.places[place(known.id)],
-            false => &mut all.long,
-        };
-        *place = Some(known);
+        let place = &mut all.places[place(known.id)];
+        let bytes = known.term.as_encoded().len();
+        if bytes <= MAX_BYTES {
+            *place = Some(known);
+        } else if bytes <= MAX_LONG_BYTES {
+            all.long = Some(known);
+        }
     });
 }
 

@@ -4,6 +4,7 @@ use crate::nodes::counts::{COUNT_ROWS, COUNT_VALUES};
 use crate::pg::list::list_iter;
 use crate::rights::SEEN;
 use pgquad_exec::Extreme;
+use pgquad_term::aggregate::SUM_WORDS;
 use pgrx::pg_sys;
 
 /// `max(bigint)` (`pg_proc.dat`).
@@ -62,6 +63,16 @@ pub enum Aggregate {
 }
 
 impl Aggregate {
+    /// Bytes that a group has of it.
+    pub fn bytes(self) -> f64 {
+        let words = match self {
+            Self::Count | Self::CountDistinct => 1,
+            Self::Extreme(_) => 2,
+            Self::Sum | Self::Average | Self::SumId | Self::AverageId => SUM_WORDS,
+        };
+        8.0 * words as f64
+    }
+
     /// What an aggregate is, if it is one that the node knows.
     ///
     /// # Safety

@@ -1,11 +1,14 @@
 //! Execution of `Quad Count` (hash aggregation). The join below counts its rows, and adds up numbers, group by group.
-//! Groups that memory has no room for wait in temporary files.
+//! Groups that memory has no room for wait in temporary files. Where nothing is counted (DISTINCT), the first
+//! few may be enough and no participants do it, groups are handed out as they are found. So a LIMIT above stops the
+//! join.
 
 use super::aggregate::{argument, Aggregate};
 use super::exec;
 use super::group_spill::{group_room, spill_file, term_order};
 use crate::dictionary::{self, Upcoming};
 use crate::nodes::custom::{self, ScanNode};
+use crate::pg::compat;
 use crate::pg::ffi::Methods;
 use crate::pg::list::list_iter;
 use crate::term::{average, average_id, sum_id, total};
@@ -37,8 +40,12 @@ pub struct QuadCount {
     arguments: Vec<Vec<Slot>>,
     /// The groups that are being handed out.
     aggregation: Option<HashAggregation>,
+    /// All rows have been counted.
+    is_complete: bool,
     /// The next one.
     at: usize,
+    /// Groups in memory that the dictionary has been told of.
+    offered: usize,
     /// Its ids and those of the groups after it, for whoever decodes them.
     upcoming: Upcoming,
     /// Bytes of groups written to files.
@@ -78,6 +85,7 @@ impl ScanNode for QuadCount {
                 }
                 let argument = argument(expr.cast());
                 let aggregate = Aggregate::of(expr.cast()).unwrap_or_else(|| missing());
+                check_right(expr.cast());
                 aggregates.push(aggregate);
                 counted.push(match aggregate {
                     Aggregate::Count if argument.is_null() => Counted::Rows,
@@ -103,7 +111,9 @@ impl ScanNode for QuadCount {
                 aggregates,
                 arguments,
                 aggregation: None,
+                is_complete: false,
                 at: 0,
+                offered: 0,
                 upcoming: Upcoming::new(),
                 spilled: 0,
                 row: None,
@@ -178,6 +188,21 @@ impl ScanNode for QuadCount {
     }
 }
 
+/// Raises an error where the current user may not execute an aggregate, as PostgreSQL's `ExecInitAgg` does.
+unsafe fn check_right(aggregate: *mut pg_sys::Aggref) {
+    // SAFETY: the caller has looked at the node's tag; look-ups in the catalogue.
+    unsafe {
+        let function = (*aggregate).aggfnoid;
+        if !compat::may_execute(function) {
+            pg_sys::aclcheck_error(
+                pg_sys::AclResult::ACLCHECK_NO_PRIV,
+                pg_sys::ObjectType::OBJECT_AGGREGATE,
+                pg_sys::get_func_name(function),
+            );
+        }
+    }
+}
+
 fn missing() -> ! {
     crate::pg::error::raise(
         PgSqlErrorCode::ERRCODE_INTERNAL_ERROR,
@@ -229,38 +254,113 @@ impl QuadCount {
     /// # Safety
     /// `join` is the begun child.
     unsafe fn next_group(&mut self, join: *mut pg_sys::PlanState) -> Option<Group> {
-        if self.aggregation.is_none() {
-            let aggregation = HashAggregation::new(self.by.clone(), self.counted.clone())
-                .with_arguments(self.arguments.clone())
-                .with_order(term_order)
-                .with_offer(dictionary::offer)
-                .within(group_room(), &mut || spill_file(self.context));
+        let is_first = self.aggregation.is_none();
+        if is_first {
             // SAFETY: the caller's promise.
-            let aggregation = unsafe { run(join, aggregation) };
-            self.at = 0;
-            if aggregation.is_empty() && self.by.is_empty() {
-                // Without GROUP BY no rows are one group.
-                self.aggregation = Some(aggregation);
-                let of_none = |&aggregate: &Aggregate| match aggregate {
-                    Aggregate::Count | Aggregate::CountDistinct => (aggregate, Total::Count(0)),
-                    Aggregate::Extreme(_) => (aggregate, Total::Extreme(None)),
-                    _ => (aggregate, Total::Sum(Sum::default())),
-                };
-                return Some((Vec::new(), self.aggregates.iter().map(of_none).collect()));
-            }
-            self.aggregation = Some(aggregation);
+            unsafe { self.begin_groups(join) };
         }
-        let aggregation = self.aggregation.as_mut()?;
-        while self.at >= aggregation.len() {
-            if !aggregation.next_part() {
+        let is_empty = || {
+            let all = self.aggregation.as_ref();
+            all.is_none_or(HashAggregation::is_empty)
+        };
+        if is_first && self.by.is_empty() && is_empty() {
+            // Without GROUP BY no rows are one group.
+            let of_none = |&aggregate: &Aggregate| match aggregate {
+                Aggregate::Count | Aggregate::CountDistinct => (aggregate, Total::Count(0)),
+                Aggregate::Extreme(_) => (aggregate, Total::Extreme(None)),
+                _ => (aggregate, Total::Sum(Sum::default())),
+            };
+            return Some((Vec::new(), self.aggregates.iter().map(of_none).collect()));
+        }
+        loop {
+            let aggregation = self.aggregation.as_mut()?;
+            while self.at < aggregation.len() && (self.is_complete || !aggregation.has_spilled()) {
+                let group = self.at;
+                self.at += 1;
+                if aggregation.hand_out(group) {
+                    return Some(self.group(group));
+                }
+            }
+            if !self.is_complete {
+                // SAFETY: the caller's promise.
+                unsafe { self.find_groups(join) };
+            } else if aggregation.next_part() {
+                self.restart_groups();
+            } else {
                 return None;
             }
-            self.at = 0;
         }
-        let group = self.at;
-        self.at += 1;
-        if group.is_multiple_of(OFFERED_GROUPS) {
+    }
+
+    /// Begins to count rows, and counts them all where no groups are handed out before.
+    ///
+    /// # Safety
+    /// `join` is the begun child.
+    unsafe fn begin_groups(&mut self, join: *mut pg_sys::PlanState) {
+        let all = self.no_groups();
+        let is_set = self.counted.is_empty() && !self.by.is_empty();
+        self.restart_groups();
+        // SAFETY: the caller's promise.
+        unsafe {
+            let few = timed(join, 0, || (exec::begin_aggregation(join, &all), 0));
+            self.is_complete = !(few && is_set);
+            self.aggregation = Some(match self.is_complete {
+                true => timed(join, 0, || {
+                    let all = exec::aggregate_rows(join, all);
+                    let rows = all.rows();
+                    (all, rows)
+                }),
+                false => all.early(),
+            });
+        }
+    }
+
+    fn no_groups(&self) -> HashAggregation {
+        HashAggregation::new(self.by.clone(), self.counted.clone())
+            .with_arguments(self.arguments.clone())
+            .with_order(term_order)
+            .with_offer(dictionary::offer)
+            .within(group_room(), &mut || spill_file(self.context))
+    }
+
+    /// Counts rows until there are more groups to hand out.
+    ///
+    /// # Safety
+    /// `join` is the begun child, which no participants run.
+    unsafe fn find_groups(&mut self, join: *mut pg_sys::PlanState) {
+        let Some(aggregation) = self.aggregation.take() else {
+            return;
+        };
+        let (known, before) = (self.at, aggregation.rows());
+        // SAFETY: the caller's promise.
+        let (aggregation, is_complete) = unsafe {
+            timed(join, before, || {
+                let some = exec::aggregate_some(join, aggregation, known);
+                let rows = some.0.rows();
+                (some, rows)
+            })
+        };
+        self.is_complete = is_complete;
+        if is_complete && aggregation.has_spilled() {
+            self.restart_groups();
+        }
+        self.aggregation = Some(aggregation);
+    }
+
+    /// Goes on with the first group in memory.
+    fn restart_groups(&mut self) {
+        self.at = 0;
+        self.offered = 0;
+    }
+
+    /// A group in memory.
+    fn group(&mut self, group: usize) -> Group {
+        let Some(aggregation) = &self.aggregation else {
+            return (Vec::new(), Vec::new());
+        };
+        if group >= self.offered {
             let rows = group..aggregation.len().min(group + OFFERED_GROUPS);
+            self.offered = rows.end;
             let (columns, counted) = (self.by.len(), &self.counted);
             self.upcoming
                 .batch(rows.len(), || ids(aggregation, columns, counted, rows));
@@ -274,12 +374,13 @@ impl QuadCount {
             Aggregate::Extreme(_) => (aggregate, Total::Extreme(aggregation.extreme(group, place))),
             _ => (aggregate, Total::Sum(aggregation.sum(group, place))),
         });
-        Some((keys.collect(), totals.collect()))
+        (keys.collect(), totals.collect())
     }
 
     /// Forgets all groups.
     fn close(&mut self) {
         self.row = None;
+        self.is_complete = false;
         self.upcoming.withdraw();
         if let Some(aggregation) = self.aggregation.take() {
             self.spilled += aggregation.spilled();
@@ -303,21 +404,26 @@ fn ids(
     keys.chain(extremes).collect()
 }
 
-/// Runs the join, counting with `aggregation`.
+/// Runs `body`, which has the join count rows, and gives how many there have been since it was begun; `before` of them
+/// were known. EXPLAIN ANALYZE counts the time and the rows as the join's.
 ///
 /// # Safety
 /// `join` is the begun child.
-unsafe fn run(join: *mut pg_sys::PlanState, aggregation: HashAggregation) -> HashAggregation {
+unsafe fn timed<T>(
+    join: *mut pg_sys::PlanState,
+    before: u64,
+    body: impl FnOnce() -> (T, u64),
+) -> T {
     // SAFETY: the caller's promise.
     unsafe {
         let instrument = (*join).instrument;
         if !instrument.is_null() {
             pg_sys::InstrStartNode(instrument);
         }
-        let aggregation = exec::aggregate_rows(join, aggregation);
+        let (result, rows) = body();
         if !instrument.is_null() {
-            pg_sys::InstrStopNode(instrument, aggregation.rows() as f64);
+            pg_sys::InstrStopNode(instrument, (rows - before) as f64);
         }
-        aggregation
+        result
     }
 }

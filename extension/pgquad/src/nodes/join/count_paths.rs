@@ -23,8 +23,10 @@ static DISTINCT_METHODS: Methods<pg_sys::CustomPathMethods> =
 /// whether it is unbound.
 const MAX_COLUMNS: usize = 62;
 
-/// About the bytes of a group apart from its columns and counts.
+/// About the bytes of a group apart from its columns and aggregates.
 const GROUP_BYTES: f64 = 16.0;
+/// Bytes of a column.
+const COLUMN_BYTES: f64 = 8.0;
 /// Times that a group is written where memory has no room for all.
 const SPILL_WRITES: f64 = 2.0;
 
@@ -49,7 +51,7 @@ pub unsafe fn add(
         let path = new_path(
             (join.cast(), output),
             &PATH_METHODS,
-            parts.len(),
+            parts.iter().map(|&part| bytes_of(part)).sum(),
             is_grouped,
         );
         if let Some(path) = path {
@@ -83,19 +85,32 @@ pub unsafe fn add_distinct(
         if !list_iter((*target).exprs).all(is_part) {
             return;
         }
-        let path = new_path((join.cast(), output), &DISTINCT_METHODS, parts.len(), true);
+        let columns = COLUMN_BYTES * parts.len() as f64;
+        let path = new_path((join.cast(), output), &DISTINCT_METHODS, columns, true);
         if let Some(path) = path {
             (*path).path.pathtarget = target;
+            // Rows are handed out as they are found.
+            (*path).path.startup_cost = (*join.cast::<pg_sys::Path>()).startup_cost;
             pg_sys::add_path(output, path.cast());
         }
     }
 }
 
-/// A path over the join `child` for `output`, whose rows have so many columns and aggregates.
+/// Bytes that a group has of a column or an aggregate.
+unsafe fn bytes_of(part: *mut pg_sys::Node) -> f64 {
+    // SAFETY: a live node, cast after a look at its tag.
+    let aggregate = unsafe {
+        let is_aggregate = (*part).type_ == pg_sys::NodeTag::T_Aggref;
+        is_aggregate.then(|| Aggregate::of(part.cast())).flatten()
+    };
+    aggregate.map_or(COLUMN_BYTES, Aggregate::bytes)
+}
+
+/// A path over the join `child` for `output`, whose groups have so many bytes of columns and aggregates.
 unsafe fn new_path(
     (child, output): (*mut pg_sys::Path, *mut pg_sys::RelOptInfo),
     methods: &'static Methods<pg_sys::CustomPathMethods>,
-    parts: usize,
+    part_bytes: f64,
     is_grouped: bool,
 ) -> Option<*mut pg_sys::CustomPath> {
     // SAFETY: live planner nodes; reads of settings.
@@ -108,7 +123,7 @@ unsafe fn new_path(
             // What PostgreSQL expects.
             let other = list_iter::<pg_sys::Path>((*output).pathlist).next()?;
             groups = (*other).rows;
-            let bytes = groups * (8.0 * parts as f64 + GROUP_BYTES);
+            let bytes = groups * (part_bytes + GROUP_BYTES);
             if bytes > pg_sys::get_hash_memory_limit() as f64 {
                 let records = (SPILL_WRITES * groups).min((*child).rows);
                 let pages = records * bytes / groups / f64::from(pg_sys::BLCKSZ);

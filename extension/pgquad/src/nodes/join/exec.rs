@@ -318,10 +318,45 @@ fn batches(group: &Group) -> usize {
     group.patterns.len() + inside.sum::<usize>()
 }
 
-/// Counts the rows that a begun node would hand out by group; none of them is handed out.
+/// Begins to count the rows that a begun node would hand out by group; none of them is handed out. Whether the first
+/// few groups may be enough, and it is not participants that count.
 ///
 /// # Safety
 /// `state` is a begun node of this module that hands out no rows.
+pub unsafe fn begin_aggregation(
+    state: *mut pg_sys::PlanState,
+    aggregation: &HashAggregation,
+) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let join = &mut *custom::own::<QuadJoin, _>(state);
+        join.start(state.cast(), Some(aggregation));
+        join.limited && join.pushed.is_none()
+    }
+}
+
+/// Counts some rows, until there are more groups than the first `known`, or no more rows; the second result says that
+/// there are none.
+///
+/// # Safety
+/// As for [`aggregate_rows`]; participants do not do it.
+pub unsafe fn aggregate_some(
+    state: *mut pg_sys::PlanState,
+    aggregation: HashAggregation,
+    known: usize,
+) -> (HashAggregation, bool) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let join = &mut *custom::own::<QuadJoin, _>(state);
+        let (pipeline, source) = (&mut join.pipeline, &mut join.source);
+        with_feedback(|feedback| pipeline.aggregate_some(source, feedback, aggregation, known))
+    }
+}
+
+/// Counts all rows.
+///
+/// # Safety
+/// `state` is a node whose aggregation has begun ([`begin_aggregation`]).
 pub unsafe fn aggregate_rows(
     state: *mut pg_sys::PlanState,
     aggregation: HashAggregation,
@@ -329,7 +364,6 @@ pub unsafe fn aggregate_rows(
     // SAFETY: the caller's promise.
     unsafe {
         let join = &mut *custom::own::<QuadJoin, _>(state);
-        join.start(state.cast(), Some(&aggregation));
         let (pipeline, source) = (&mut join.pipeline, &mut join.source);
         let aggregation = match &mut join.pushed {
             Some(pushed) => {
