@@ -6,6 +6,7 @@ What a store has to hold is a Python set of quads; both of its tables, in all sh
 
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -62,6 +63,7 @@ class Checks:
             self.names_of_all_kinds,
             self.writes_from_every_node,
             self.aggregates_over_all_shards,
+            self.distinct_rows_come_as_they_are_found,
             self.reads_ahead,
             self.common_parts_are_asked_once,
             self.build_sides_are_prefetched,
@@ -418,6 +420,52 @@ class Checks:
         )
         self.execute("rollback")
         self.execute("select quad.drop_store('grouped')")
+
+    def distinct_rows_come_as_they_are_found(self):
+        """DISTINCT with LIMIT stops its join, and a cursor goes on with it: with what its snapshot had, whatever else
+        the session asks or writes meanwhile."""
+        step, other = NUMBERS + 1, NUMBERS + 2
+        quads = {(NUMBERS + 10 + n, step, NUMBERS + 10_000 + n % 4000, 0) for n in range(8000)}
+        quads |= {(NUMBERS + 10_000 + n, other, NUMBERS + 20_000 + n % 700, 0) for n in range(4000)}
+        self.create("found")
+        self.copy("quad_stores.found", quads)
+        self.execute("vacuum analyze quad_stores.found")
+        next_of = {s: o for s, p, o, _ in quads if p == other}
+        pairs = {(o, next_of[o]) for _, p, o, _ in quads if p == step}
+        query = f"""select distinct a.o, b.o from quad_stores.found a join quad_stores.found b on b.s = a.o
+                    where a.p = {step} and b.p = {other}"""
+        for node in range(3):
+            for mode in ("auto", "pull", "push"):
+                self.execute(f"set quad.exchange_mode = {mode}", node=node)
+                for limit in (1, 20, 900, 4000, 5000):
+                    rows = self.rows(f"{query} limit {limit}", node=node)
+                    what = f"{limit} rows on node {node}, {mode}"
+                    same(f"number of {what}", len(rows), min(limit, len(pairs)))
+                    if not set(rows) <= pairs or len(set(rows)) != len(rows):
+                        raise Mismatch(f"other rows, or some twice: {what}")
+                self.execute("set work_mem = '64kB'", node=node)
+                same(f"all rows in little memory, {mode}", sorted(self.rows(f"{query} limit 4000", node=node)), sorted(pairs))
+                self.execute("reset work_mem", node=node)
+                for writes in (False, True):
+                    self.execute("begin", node=node)
+                    if writes:
+                        self.execute("insert into quad_stores.found values (1, 2, 3, 4)", node=node)
+                    self.execute(f"declare found cursor for {query}", node=node)
+                    rows = self.rows("fetch 5 from found", node=node)
+                    for n in range(5):
+                        # New quads of the same join, and other reads of the same nodes.
+                        self.execute(f"insert into quad_stores.found values ({NUMBERS + 9000 + n}, {step}, {NUMBERS + 10_000}, 5), ({NUMBERS + 10_000}, {other}, {n}, 5)", node=node)
+                        self.value("select count(*) from quad_stores.found where g = 5", node=node)
+                        rows += self.rows("fetch 100 from found", node=node)
+                    rows += self.rows("fetch all from found", node=node)
+                    same(f"a cursor on node {node}, {mode}, writes before: {writes}", sorted(rows), sorted(pairs))
+                    self.execute("rollback", node=node)
+                self.execute("reset quad.exchange_mode", node=node)
+            plan = "\n".join(line for (line,) in self.rows(f"explain (analyze, costs off, timing off) {query} limit 5", node=node))
+            found = re.search(r"Quad Join\) \(actual rows=(\d+)", plan)
+            if "Quad Count" not in plan or not found or int(found[1]) >= 4000:
+                raise Mismatch(plan)
+        self.execute("select quad.drop_store('found')")
 
     def reads_ahead(self):
         """A join of few rows gets what it will need with the messages that it sends, under one snapshot, and no more

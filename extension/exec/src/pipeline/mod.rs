@@ -185,8 +185,8 @@ impl Pipeline {
         self.end_aggregation()
     }
 
-    /// As [`Self::aggregate`], until there are more groups than the first `known`, or no more rows; the second result
-    /// says that there are none. Groups that have left memory are there at the end only.
+    /// As [`Self::aggregate`], until there are more groups in memory than `known`, or no more rows; the second result
+    /// says that there are none. Once groups have left memory, all rows are counted.
     pub fn aggregate_some<S: Source>(
         &mut self,
         source: &mut S,

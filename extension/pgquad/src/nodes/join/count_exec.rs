@@ -42,6 +42,8 @@ pub struct QuadCount {
     aggregation: Option<HashAggregation>,
     /// All rows have been counted.
     is_complete: bool,
+    /// Groups that are found before the next are handed out.
+    at_once: usize,
     /// The next one.
     at: usize,
     /// Groups in memory that the dictionary has been told of.
@@ -112,6 +114,7 @@ impl ScanNode for QuadCount {
                 arguments,
                 aggregation: None,
                 is_complete: false,
+                at_once: 1,
                 at: 0,
                 offered: 0,
                 upcoming: Upcoming::new(),
@@ -331,7 +334,9 @@ impl QuadCount {
         let Some(aggregation) = self.aggregation.take() else {
             return;
         };
-        let (known, before) = (self.at, aggregation.rows());
+        let (known, before) = (self.at + self.at_once - 1, aggregation.rows());
+        // Whoever reads their terms asks for those of many together.
+        self.at_once = (2 * self.at_once).min(OFFERED_GROUPS);
         // SAFETY: the caller's promise.
         let (aggregation, is_complete) = unsafe {
             timed(join, before, || {
@@ -381,6 +386,7 @@ impl QuadCount {
     fn close(&mut self) {
         self.row = None;
         self.is_complete = false;
+        self.at_once = 1;
         self.upcoming.withdraw();
         if let Some(aggregation) = self.aggregation.take() {
             self.spilled += aggregation.spilled();

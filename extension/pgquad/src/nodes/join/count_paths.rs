@@ -9,6 +9,7 @@
 use super::aggregate::{is_column, Aggregate};
 use super::count_exec::{self, QuadCount};
 use super::paths::quad_join_of;
+use super::plan;
 use crate::nodes::counts::{self};
 use crate::nodes::custom::{self, ChosenPath, PlanPath};
 use crate::pg::ffi::Methods;
@@ -89,11 +90,35 @@ pub unsafe fn add_distinct(
         let path = new_path((join.cast(), output), &DISTINCT_METHODS, columns, true);
         if let Some(path) = path {
             (*path).path.pathtarget = target;
-            // Rows are handed out as they are found.
-            (*path).path.startup_cost = (*join.cast::<pg_sys::Path>()).startup_cost;
+            if hands_out_early(root, (*path).path.rows, columns) {
+                (*path).path.startup_cost = (*join.cast::<pg_sys::Path>()).startup_cost;
+            }
             pg_sys::add_path(output, path.cast());
         }
     }
+}
+
+/// Whether so many distinct rows are handed out as they are found: not all are wanted, nobody sorts them, and memory
+/// has room for them. `part_bytes`: of the columns of one.
+unsafe fn hands_out_early(root: *mut pg_sys::PlannerInfo, rows: f64, part_bytes: f64) -> bool {
+    // SAFETY: the planner's own; a setting.
+    unsafe {
+        // A number of rows from 1 on, or a fraction of them; 0 for all.
+        let wanted = (*root).tuple_fraction;
+        let is_part = if wanted < 1.0 {
+            wanted > 0.0
+        } else {
+            wanted < rows
+        };
+        is_part && (*(*root).parse).sortClause.is_null() && !spills(rows, part_bytes)
+    }
+}
+
+/// Whether memory has no room for so many groups.
+fn spills(groups: f64, part_bytes: f64) -> bool {
+    // SAFETY: a setting.
+    let room = unsafe { pg_sys::get_hash_memory_limit() };
+    groups * (part_bytes + GROUP_BYTES) > room as f64
 }
 
 /// Bytes that a group has of a column or an aggregate.
@@ -123,10 +148,9 @@ unsafe fn new_path(
             // What PostgreSQL expects.
             let other = list_iter::<pg_sys::Path>((*output).pathlist).next()?;
             groups = (*other).rows;
-            let bytes = groups * (part_bytes + GROUP_BYTES);
-            if bytes > pg_sys::get_hash_memory_limit() as f64 {
+            if spills(groups, part_bytes) {
                 let records = (SPILL_WRITES * groups).min((*child).rows);
-                let pages = records * bytes / groups / f64::from(pg_sys::BLCKSZ);
+                let pages = records * (part_bytes + GROUP_BYTES) / f64::from(pg_sys::BLCKSZ);
                 // Each is written and read.
                 spilling = 2.0 * (pages * pg_sys::seq_page_cost + records * pg_sys::cpu_tuple_cost);
             }
@@ -240,6 +264,10 @@ impl PlanPath for DistinctRows {
         // SAFETY: arguments are the planner's own.
         unsafe {
             let parts = distinct_parts(chosen.root).unwrap_or_default();
+            let columns = COLUMN_BYTES * parts.len() as f64;
+            if hands_out_early(chosen.root, (*chosen.path).path.rows, columns) {
+                list_iter(chosen.plans).for_each(|join| plan::expect_few_rows(join));
+            }
             plan_parts(chosen, parts)
         }
     }

@@ -11,6 +11,7 @@ use super::pushed::Report;
 use super::source::{ArgumentExpr, NodeSource};
 use super::state::QuadJoin;
 use crate::am::tid;
+use crate::cluster::ShardedReader;
 use crate::dictionary::Upcoming;
 use crate::nodes::custom::{self, ScanNode};
 use crate::pg::compat;
@@ -319,7 +320,8 @@ fn batches(group: &Group) -> usize {
 }
 
 /// Begins to count the rows that a begun node would hand out by group; none of them is handed out. Whether the first
-/// few groups may be enough, and it is not participants that count.
+/// few groups may be enough, and it is not participants that count. A transaction that has written reads them all at
+/// once: what it writes between two of them is not for this query.
 ///
 /// # Safety
 /// `state` is a begun node of this module that hands out no rows.
@@ -331,7 +333,9 @@ pub unsafe fn begin_aggregation(
     unsafe {
         let join = &mut *custom::own::<QuadJoin, _>(state);
         join.start(state.cast(), Some(aggregation));
-        join.limited && join.pushed.is_none()
+        let readers = &join.source.readers;
+        let mut sharded = readers.iter().filter_map(TableReader::sharded);
+        join.limited && join.pushed.is_none() && !sharded.any(ShardedReader::reads_own_writes)
     }
 }
 

@@ -171,6 +171,20 @@ impl PlanPath for QuadJoinPath {
     }
 }
 
+/// Makes a plan of a join one of which perhaps only the first few rows are read.
+///
+/// # Safety
+/// `scan` is a plan that [`QuadJoinPath`] has made.
+pub unsafe fn expect_few_rows(scan: *mut pg_sys::CustomScan) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut data: JoinData = custom::private_data(scan);
+        data.limited = true;
+        data.plan.whole = false;
+        custom::set_private(scan, &data);
+    }
+}
+
 /// The columns of the row that a system column belongs to.
 unsafe fn quad_of_row(var: *mut pg_sys::Var) -> [Cell; 4] {
     // SAFETY: a live planner node.

@@ -16,7 +16,7 @@ use crate::table::TableReader;
 use pgquad_cluster::exchange::MESH_BYTES;
 use pgquad_cluster::push::{Aggregate, Counting, FirstRows, Param, SortKey, Start};
 use pgquad_cluster::wire::Damaged;
-use pgquad_exec::{Bindings, Counted, Extreme, HashAggregation, Outlook, Slot, Value};
+use pgquad_exec::{Bindings, Counted, Extreme, HashAggregation, Outlook, Plan, Slot, Value};
 use pgrx::{pg_sys, PgSqlErrorCode};
 use std::cell::Cell;
 use std::time::Duration;
@@ -187,9 +187,20 @@ impl QuadJoin {
             stores,
             tables: self.source.tables.iter().map(|&t| t as u16).collect(),
             placement,
-            plan: self.plan.encode(),
+            plan: match counting.is_some() {
+                // All rows are counted before the first group is handed out.
+                true => Plan {
+                    whole: true,
+                    ..self.plan.clone()
+                }
+                .encode(),
+                false => self.plan.encode(),
+            },
             tuning: [
-                self.tuning.first,
+                match counting.is_some() {
+                    true => self.tuning.most,
+                    false => self.tuning.first,
+                },
                 self.tuning.most,
                 self.tuning.bulk_from,
                 self.tuning.range_pushdown_from,

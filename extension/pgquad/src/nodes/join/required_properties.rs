@@ -24,17 +24,10 @@ pub unsafe fn required_properties(root: *mut pg_sys::PlannerInfo) -> RequiredPro
         let query = (*root).parse;
         let grouped = !(*query).groupClause.is_null();
         let distinct = !(*query).distinctClause.is_null();
-        let limited = (*root).tuple_fraction != 0.0;
-        // `Quad Count` hands out distinct rows as it finds them. They are no order of their own where nobody asks for
-        // one.
-        let sorted = match distinct {
-            true => !limited || !(*query).sortClause.is_null() || (*query).hasDistinctOn,
-            false => !(*root).query_pathkeys.is_null(),
-        };
         RequiredProperties {
             distinct: (distinct || grouped) && only_sets(query),
-            whole: sorted || grouped || (*query).hasAggs,
-            limited,
+            whole: distinct || grouped || (*query).hasAggs || !(*root).query_pathkeys.is_null(),
+            limited: (*root).tuple_fraction != 0.0,
         }
     }
 }
