@@ -239,9 +239,9 @@ def loading(report, browser):
         box = page.get_by_role("group", name="Load of workbench.nt")
 
         def ended():
-            bar = box.locator("progress")
-            if bar.count():
-                values.append(bar.evaluate("bar => bar.hasAttribute('value') ? bar.value : null"))
+            # Looked for and read at once: the bar goes when the load has ended.
+            bars = "bars => bars.map(bar => bar.hasAttribute('value') ? bar.value : null)"
+            values.extend(box.locator("progress").evaluate_all(bars))
             return "loaded" in (box.text_content() or "")
         done = until(ended, 300)
         part = [value for value in values if value is not None]
