@@ -12,16 +12,18 @@ pub struct Cache<K, V, S> {
     young: HashMap<K, V, S>,
     old: HashMap<K, V, S>,
     young_bytes: usize,
+    old_bytes: usize,
     limit: usize,
 }
 
-impl<K: Hash + Eq, V: Clone, S: BuildHasher + Default> Cache<K, V, S> {
+impl<K: Hash + Eq, V, S: BuildHasher + Default> Cache<K, V, S> {
     /// An empty cache of at most about `limit` bytes.
     pub fn new(limit: usize) -> Self {
         Cache {
             young: HashMap::default(),
             old: HashMap::default(),
             young_bytes: 0,
+            old_bytes: 0,
             limit,
         }
     }
@@ -32,7 +34,10 @@ impl<K: Hash + Eq, V: Clone, S: BuildHasher + Default> Cache<K, V, S> {
     }
 
     /// A copy of the value of `key`; `bytes` is what [`Cache::put`] was or would be told.
-    pub fn get(&mut self, key: &K, bytes: impl FnOnce(&V) -> usize) -> Option<V> {
+    pub fn get(&mut self, key: &K, bytes: impl FnOnce(&V) -> usize) -> Option<V>
+    where
+        V: Clone,
+    {
         self.look(key, bytes).cloned()
     }
 
@@ -41,16 +46,51 @@ impl<K: Hash + Eq, V: Clone, S: BuildHasher + Default> Cache<K, V, S> {
         if !self.young.contains_key(key) {
             let (key, value) = self.old.remove_entry(key)?;
             let size = bytes(&value);
+            self.old_bytes = self.old_bytes.saturating_sub(size);
             self.put(key, value, size);
         }
         self.young.get(key)
+    }
+
+    /// Takes out the value of `key`; `bytes` is what [`Cache::put`] was told.
+    pub fn remove(&mut self, key: &K, bytes: impl FnOnce(&V) -> usize) -> Option<V> {
+        let (from, left) = match self.young.remove(key) {
+            Some(value) => (value, &mut self.young_bytes),
+            None => (self.old.remove(key)?, &mut self.old_bytes),
+        };
+        *left = left.saturating_sub(bytes(&from));
+        Some(from)
+    }
+
+    /// Forgets what is beyond `limit` bytes; `bytes` is what [`Cache::put`] was told.
+    pub fn trim(&mut self, limit: usize, bytes: impl Fn(&V) -> usize) {
+        if self.bytes() <= limit {
+            return;
+        }
+        let mut left = limit;
+        for entries in [&mut self.young, &mut self.old] {
+            entries.retain(|_, value| {
+                let size = bytes(value);
+                let fits = size <= left;
+                left -= if fits { size } else { 0 };
+                fits
+            });
+            entries.shrink_to_fit();
+        }
+        let sum = |entries: &HashMap<K, V, S>| entries.values().map(&bytes).sum();
+        (self.young_bytes, self.old_bytes) = (sum(&self.young), sum(&self.old));
+    }
+
+    /// Bytes of all entries, as the caller counts them.
+    pub fn bytes(&self) -> usize {
+        self.young_bytes + self.old_bytes
     }
 
     /// Puts in an entry that takes `bytes` bytes.
     pub fn put(&mut self, key: K, value: V, bytes: usize) {
         if self.young_bytes.saturating_add(bytes) > self.limit / 2 && !self.young.is_empty() {
             self.old = std::mem::take(&mut self.young);
-            self.young_bytes = 0;
+            self.old_bytes = std::mem::take(&mut self.young_bytes);
         }
         self.young_bytes += bytes;
         self.young.insert(key, value);
@@ -60,7 +100,7 @@ impl<K: Hash + Eq, V: Clone, S: BuildHasher + Default> Cache<K, V, S> {
     pub fn clear(&mut self) {
         self.young = HashMap::default();
         self.old = HashMap::default();
-        self.young_bytes = 0;
+        (self.young_bytes, self.old_bytes) = (0, 0);
     }
 
     /// Number of entries.

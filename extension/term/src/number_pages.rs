@@ -4,9 +4,9 @@
 //! So values of neighbouring numbers share a page: a bit for each number that has one, and the values. Where every
 //! sixth term has one, a value takes 8 bytes; in a hash map it takes 28.
 //!
-//! Bounded, in two generations, as [`crate::cache`].
+//! Pages are bounded in memory by a [`Cache`].
 
-use std::collections::HashMap;
+use crate::cache::Cache;
 use std::hash::BuildHasher;
 
 /// Numbers of a page.
@@ -55,103 +55,48 @@ impl Page {
 }
 
 /// A map from numbers to values of at most about `limit` bytes.
-#[derive(Default)]
 pub struct NumberPages<S> {
-    young: HashMap<u64, Page, S>,
-    old: HashMap<u64, Page, S>,
-    young_bytes: usize,
-    old_bytes: usize,
-    limit: usize,
+    pages: Cache<u64, Page, S>,
+}
+
+impl<S: BuildHasher + Default> Default for NumberPages<S> {
+    fn default() -> Self {
+        Self {
+            pages: Cache::new(0),
+        }
+    }
 }
 
 impl<S: BuildHasher + Default> NumberPages<S> {
     /// Changes the limit; what is too much goes with the coming insertions.
     pub fn set_limit(&mut self, limit: usize) {
-        self.limit = limit;
+        self.pages.set_limit(limit);
     }
 
     /// The value of a number.
     pub fn get(&mut self, number: u64) -> Option<u32> {
         let (page, place) = split(number);
-        if !self.young.contains_key(&page) {
-            self.renew(page)?;
-        }
-        self.young.get(&page)?.get(place)
-    }
-
-    /// Whether a number has a value.
-    pub fn has(&mut self, number: u64) -> bool {
-        self.get(number).is_some()
+        self.pages.look(&page, Page::bytes)?.get(place)
     }
 
     /// Gives a number a value.
     pub fn put(&mut self, number: u64, value: u32) {
-        let (page, place) = split(number);
-        if !self.young.contains_key(&page) && self.renew(page).is_none() {
-            self.keep(page, Page::default());
-        }
-        if let Some(page) = self.young.get_mut(&page) {
-            self.young_bytes -= page.bytes();
-            page.put(place, value);
-            self.young_bytes += page.bytes();
-        }
-        if self.young_bytes > self.limit / 2 && self.young.len() > 1 {
-            self.age();
-        }
-    }
-
-    /// Makes the young pages the old ones.
-    fn age(&mut self) {
-        self.old = std::mem::take(&mut self.young);
-        self.old_bytes = std::mem::take(&mut self.young_bytes);
-    }
-
-    /// Puts a page among the young ones, if it is among the old ones.
-    fn renew(&mut self, number: u64) -> Option<()> {
-        let page = self.old.remove(&number)?;
-        self.old_bytes -= page.bytes();
-        self.keep(number, page);
-        Some(())
-    }
-
-    fn keep(&mut self, number: u64, page: Page) {
+        let (number, place) = split(number);
+        let known = self.pages.remove(&number, Page::bytes);
+        let mut page = known.unwrap_or_default();
+        page.put(place, value);
         let bytes = page.bytes();
-        if self.young_bytes + bytes > self.limit / 2 && !self.young.is_empty() {
-            self.age();
-        }
-        self.young_bytes += bytes;
-        self.young.insert(number, page);
+        self.pages.put(number, page, bytes);
     }
 
     /// Forgets what is beyond `bytes`.
     pub fn trim(&mut self, bytes: usize) {
-        if self.bytes() <= bytes {
-            return;
-        }
-        let mut left = bytes;
-        for pages in [&mut self.young, &mut self.old] {
-            pages.retain(|_, page| {
-                let fits = page.bytes() <= left;
-                left -= if fits { page.bytes() } else { 0 };
-                fits
-            });
-            pages.shrink_to_fit();
-        }
-        let bytes = |pages: &HashMap<u64, Page, S>| pages.values().map(Page::bytes).sum();
-        (self.young_bytes, self.old_bytes) = (bytes(&self.young), bytes(&self.old));
+        self.pages.trim(bytes, Page::bytes);
     }
 
     /// About the bytes that all pages take.
     pub fn bytes(&self) -> usize {
-        self.young_bytes + self.old_bytes
-    }
-
-    /// Forgets everything.
-    pub fn clear(&mut self) {
-        *self = Self {
-            limit: self.limit,
-            ..Self::default()
-        };
+        self.pages.bytes()
     }
 }
 
@@ -166,6 +111,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::hash_map::RandomState;
+    use std::collections::HashMap;
 
     #[derive(Clone, Debug)]
     enum Step {
@@ -209,14 +155,16 @@ mod tests {
                         pages.trim(bytes);
                         prop_assert!(pages.bytes() <= bytes);
                     }
-                    Step::Limit(limit) => pages.set_limit(limit),
+                    Step::Limit(limit) => {
+                        pages.set_limit(limit);
+                        most = most.max(limit);
+                    }
                     Step::Clear => {
-                        pages.clear();
+                        pages.trim(0);
                         prop_assert_eq!(pages.bytes(), 0);
                         model.clear();
                     }
                 }
-                most = most.max(pages.limit);
                 // A page that is larger than a generation is kept alone.
                 let alone = 2 * (PAGE_BYTES + 4 * PAGE_NUMBERS as usize);
                 prop_assert!(pages.bytes() <= most + alone);
@@ -234,7 +182,7 @@ mod tests {
         assert!((0..60_000)
             .step_by(6)
             .all(|number| pages.get(number) == Some(number as u32)));
-        assert!(!pages.has(1));
+        assert_eq!(pages.get(1), None);
         // Seven or eight bytes each.
         assert!(pages.bytes() < 8 * 10_000 + 4096, "{}", pages.bytes());
     }
