@@ -126,8 +126,6 @@ struct Overflow {
     left: Option<Divider>,
     /// Parts that have not been looked at.
     waiting: Vec<Part>,
-    /// Groups have left memory.
-    is_used: bool,
 }
 
 /// The participant that counts a value of this hash. Does not depend on [`rehash`] either, so that what a participant
@@ -205,7 +203,8 @@ impl HashAggregation {
 
     /// Whether groups have left memory: those that have not been handed out come when all rows have been counted.
     pub fn has_spilled(&self) -> bool {
-        self.overflow.as_ref().is_some_and(|o| o.is_used)
+        let has_left = |o: &Overflow| o.left.is_some() || o.file.bytes() > 0;
+        self.overflow.as_ref().is_some_and(has_left)
     }
 
     /// Counts together with other participants: see [`Self::repartition`].
@@ -242,7 +241,6 @@ impl HashAggregation {
             part: Part::default(),
             left: None,
             waiting: Vec::new(),
-            is_used: false,
         });
     }
 
@@ -678,16 +676,11 @@ impl HashAggregation {
     fn write(&mut self) {
         let places = self.by.len() + 1;
         let Some(Overflow {
-            file,
-            part,
-            left,
-            is_used,
-            ..
+            file, part, left, ..
         }) = &mut self.overflow
         else {
             return;
         };
-        *is_used = true;
         let left = left.get_or_insert_with(|| Divider::new(places + self.counts.len(), part));
         let keys = std::mem::replace(&mut self.keys, Keys::new(places, 0));
         let columns: Vec<&[u64]> = (0..places).map(|c| keys.column(c)).collect();

@@ -202,9 +202,7 @@ impl Pipeline {
             }
         }
         // Whoever takes the groups may use the sessions to other nodes.
-        if std::mem::take(&mut self.prefetched.is_under_way) {
-            source.take_prefetched();
-        }
+        self.take_prefetched(source);
         (self.pause_aggregation(), false)
     }
 
@@ -277,11 +275,17 @@ impl Pipeline {
             let reads = self.build_reads.drain(..);
             reads.for_each(|read| feedback.builds.add(plan, read));
         }
-        let goes_on = matches!(progress, Progress::More);
-        if !goes_on && std::mem::take(&mut self.prefetched.is_under_way) {
-            source.take_prefetched();
+        if !matches!(progress, Progress::More) {
+            self.take_prefetched(source);
         }
         progress
+    }
+
+    /// Takes the answers to what has been prefetched, if they are under way.
+    fn take_prefetched<S: Source>(&mut self, source: &mut S) {
+        if std::mem::take(&mut self.prefetched.is_under_way) {
+            source.take_prefetched();
+        }
     }
 
     fn work<S: Source>(&mut self, source: &mut S, feedback: &mut CardinalityFeedback) -> Progress {
