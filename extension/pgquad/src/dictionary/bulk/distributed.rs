@@ -102,10 +102,10 @@ impl DistributedEncoder {
     }
 
     /// As [`super::BulkEncoder::encode`].
-    pub fn encode(&mut self, batch: &Batch) -> Vec<[i64; 4]> {
+    pub fn encode(&mut self, batch: Batch) -> Vec<[i64; 4]> {
         self.waiting.limit(self.memory / 2, batch.terms.len());
-        let marks = self.marks(batch);
-        self.waiting.push(batch.quads.clone(), marks);
+        let marks = self.marks(&batch);
+        self.waiting.push(batch.quads, marks);
         while self.collected_bytes >= (self.memory / COLLECTED_PART).min(MAX_COLLECTED_BYTES) {
             self.send_oldest();
         }
@@ -207,6 +207,8 @@ impl DistributedEncoder {
             .map(|&(_, position)| batch.text(&batch.terms[position]));
         let languages = language_numbers::numbers_or_add(texts.clone(), || self.receive_all());
         let layout = Layout::newest();
+        // Out of `self` while terms are pushed. A copy for each would be counted beside those of the parsers' threads.
+        let symbols = self.symbols.take();
         for ((&(hash, position), text), language) in new.iter().zip(texts).zip(languages) {
             let (ticket, mark) = self.waiting.ticket(hash);
             marks[position] = mark;
@@ -218,14 +220,15 @@ impl DistributedEncoder {
                 language,
                 ticket,
             };
-            match self.symbols.clone() {
+            match &symbols {
                 None => self.held_back.push(new.owned()),
                 Some(symbols) => {
                     let compressed = batch.compressed(&batch.terms[position], symbols.number);
-                    self.push(&layout, new, &symbols, compressed);
+                    self.push(&layout, new, symbols, compressed);
                 }
             }
         }
+        self.symbols = symbols;
         let beside = self.held_back.len() * size_of::<New<String>>();
         if self.text_bytes + beside >= self.next_training {
             self.choose_symbols();

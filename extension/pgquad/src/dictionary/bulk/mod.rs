@@ -43,9 +43,9 @@ impl BulkEncoder {
 
     /// Takes the next batch of the document and gives quads as ids. They are of this batch, or of earlier batches whose
     /// terms have got their ids meanwhile. None are lost: the rest comes later, or with [`Self::finish`].
-    pub fn encode(&mut self, batch: &Batch) -> Vec<[i64; 4]> {
+    pub fn encode(&mut self, batch: Batch) -> Vec<[i64; 4]> {
         match self {
-            Self::Local(encoder) => encoder.encode(batch),
+            Self::Local(encoder) => encoder.encode(&batch),
             Self::Distributed(encoder) => encoder.encode(batch),
         }
     }
