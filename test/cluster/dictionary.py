@@ -137,6 +137,7 @@ class Checks:
             self.sessions_of_queries_look_terms_up,
             self.groups_are_decoded_together,
             self.computed_terms_are_found_together,
+            self.terms_of_late_rows_are_decoded_together,
             self.cancelled_look_ups_leave_the_query_whole,
             self.cancelled_queries_leave_the_one_around_whole,
             self.shards_move_while_terms_are_added,
@@ -632,6 +633,32 @@ class Checks:
         same("the cursor goes on", len(session.rows("fetch all from c")), 2 * count - 1)
         session.rows("rollback")
         session.close()
+        self.coordinator.rows("select quad.drop_store(%s)", (store,))
+
+    def terms_of_late_rows_are_decoded_together(self):
+        """Terms come in few messages also where the first rows of a scan or a join need none."""
+        early, late, store = 40_000, 400, "late"
+        self.coordinator.rows("select quad.create_store(%s, distributed => true)", (store,))
+        labels = "".join(f'{iri("s")} {iri("p")} "{n}"@en .\n' for n in range(early))
+        units = "".join(f'{iri("s")} {iri("p")} "{n}"^^{iri("unit")} .\n' for n in range(late))
+        text = f"{labels}{units}{iri('s')} {iri('q')} {iri('s')} ."
+        self.coordinator.rows("select quad.load_text(%s, 'turtle', store => %s)", (text, store))
+        sent = ("select sum(messages_sent) from quad.cluster_stats where kind = 'dictionary' "
+                f"and address like '%:{self.cluster.coordinator.port}'")  # fmt: skip
+        for node, pattern in (
+            ("Quad Scan", f"?s {iri('p')} ?o"),
+            ("Quad Join", f"?x {iri('q')} ?s . ?s {iri('p')} ?o"),
+        ):
+            query = f"select (count(distinct datatype(?o)) as ?n) {{ {pattern} }}"
+            session = Session(self.cluster.coordinator)
+            plan = " ".join(line for (line,) in session.rows("select quad.explain(%s, %s)", (query, store)))
+            same(f"the plan has {node} ({plan})", node in plan, True)
+            before = self.coordinator.value(sent)
+            answer = json.loads(session.value("select quad.sparql_json(%s, store => %s)", (query, store)))
+            messages = self.coordinator.value(sent) - before
+            same("datatypes", answer["results"]["bindings"][0]["n"]["value"], "2")
+            same(f"few messages for {late} terms ({node}: {messages})", messages <= late // 10, True)
+            session.close()
         self.coordinator.rows("select quad.drop_store(%s)", (store,))
 
     def cancelled_once(self, session, query, worker, shards):

@@ -2,9 +2,10 @@
 //!
 //! A node hands out rows one by one, and expressions above it ask for the term of one id after the other. The node,
 //! however, has the ids of a whole batch. It offers them ([`Upcoming`]) once it sees that terms of its rows are being
-//! read; where the dictionary is on several nodes, from the first batch on. The first id of an offered column that is
-//! wanted brings a chunk of that column. Each distinct id is decoded once, in the order of the dictionary, so each
-//! block of terms is looked up once. Nothing depends on an offer: an id that is in no chunk is read by itself.
+//! read. Where the dictionary is on several nodes, it offers each batch: a term that is not in a chunk is a message
+//! there. The first id of an offered column that is wanted brings a chunk of that column. Each distinct id is decoded
+//! once, in the order of the dictionary, so each block of terms is looked up once. Nothing depends on an offer: an id
+//! that is in no chunk is read by itself.
 
 use std::cell::{Cell, RefCell};
 
@@ -19,7 +20,7 @@ use super::texts::Texts;
 const CHUNK_ROWS: usize = 16 * 1024;
 /// Rows of a column's first chunk, which shows how long its terms are. Later ones have as many as there is room for.
 const FIRST_ROWS: usize = 256;
-/// Least rows of a later one.
+/// Least rows of a later one; rows of a chunk whose terms may not all be wanted.
 const LEAST_ROWS: usize = 64;
 /// Share of [`CHUNK_BYTES`] that the rows of a chunk are expected to fill: terms that find no room are read one by one.
 const FILLED_SHARE: f64 = 0.75;
@@ -33,7 +34,7 @@ const KEPT_CHUNKS: usize = 8;
 const NEAR_ROWS: usize = 8;
 /// After so many ids in a row that no chunk has, the chunks are dropped; an offer likewise.
 const MAX_MISSES: u32 = 64;
-/// One row of so many has to read a term for the next batch to be offered.
+/// One row of so many has to read a term for the others to be expected to read theirs.
 const ROWS_PER_READ: u64 = 4;
 
 thread_local! {
@@ -73,19 +74,20 @@ impl Upcoming {
     }
 
     /// To be called before the rows of a batch are handed out. `columns` gives the ids of the rows, in the form of
-    /// keys, for each column. It is called if terms of the batch before were read, and for the first batch where each
-    /// term may be a message.
+    /// keys, for each column. It is called if terms of the batch before were read, and where each term may be a
+    /// message.
     pub fn batch(&mut self, rows: usize, columns: impl FnOnce() -> Vec<Vec<u64>>) {
         let reads = READS.get();
-        let wanted = match self.rows {
-            0 => Layout::is_known_distributed(),
+        let is_message = Layout::is_known_distributed();
+        let expected = match self.rows {
+            0 => is_message,
             before => (reads - self.reads) * ROWS_PER_READ >= before,
         };
         (self.rows, self.reads) = (rows as u64, reads);
         self.withdraw();
-        if wanted {
+        if expected || is_message {
             self.offered = true;
-            let offer = Offer::new(self.node, columns());
+            let offer = Offer::new(self.node, columns(), expected);
             OFFERS.with_borrow_mut(|offers| offers.push(offer));
         }
     }
@@ -114,7 +116,7 @@ pub fn offer(columns: Vec<Vec<u64>>) {
     OFFERS.with_borrow_mut(|offers| {
         offers.retain(|offer| offer.node != NO_NODE);
         if columns.iter().any(|keys| !keys.is_empty()) {
-            offers.push(Offer::new(NO_NODE, columns));
+            offers.push(Offer::new(NO_NODE, columns, true));
         }
     });
 }
@@ -124,6 +126,8 @@ struct Offer {
     node: u64,
     columns: Vec<Column>,
     misses: u32,
+    /// The terms of most rows are expected to be read.
+    expected: bool,
 }
 
 /// A column of the rows that a node offers.
@@ -157,6 +161,18 @@ struct Column {
     keys: Vec<u64>,
     /// Rows up to here are in a chunk, or behind what was wanted first.
     taken: usize,
+    /// Rows of the last chunk, and [`READS`] when it was taken.
+    last_rows: usize,
+    last_reads: u64,
+}
+
+impl Column {
+    /// Whether most of the rows between the last chunk's first one and the one that is `skipped` rows behind its end
+    /// have read a term.
+    fn is_read(&self, skipped: usize) -> bool {
+        let passed = (self.last_rows + skipped) as u64;
+        self.last_rows > 0 && (READS.get() - self.last_reads) * ROWS_PER_READ >= passed
+    }
 }
 
 /// Terms of some rows of a column.
@@ -280,12 +296,18 @@ impl Rows {
 }
 
 impl Offer {
-    fn new(node: u64, columns: Vec<Vec<u64>>) -> Self {
-        let columns = columns.into_iter();
+    fn new(node: u64, columns: Vec<Vec<u64>>, expected: bool) -> Self {
+        let column = |keys| Column {
+            keys,
+            taken: 0,
+            last_rows: 0,
+            last_reads: 0,
+        };
         Self {
             node,
-            columns: columns.map(|keys| Column { keys, taken: 0 }).collect(),
+            columns: columns.into_iter().map(column).collect(),
             misses: 0,
+            expected,
         }
     }
 
@@ -300,7 +322,10 @@ impl Offer {
             };
             let rest = &column.keys[column.taken..];
             if let Some(first) = rest.iter().position(|&k| k == key) {
-                let most = of.chunk_rows();
+                let most = match self.expected || column.is_read(first) {
+                    true => of.chunk_rows(),
+                    false => LEAST_ROWS,
+                };
                 // Rows that are sure to be wanted are not left out.
                 let start = if node == NO_NODE && first < most {
                     0
@@ -311,6 +336,7 @@ impl Offer {
                 let keys = &rest[..rest.len().min(most)];
                 let rows = Rows::new(keys, of);
                 column.taken += start + keys.len();
+                (column.last_rows, column.last_reads) = (keys.len(), READS.get());
                 self.misses = 0;
                 return Some(rows);
             }
