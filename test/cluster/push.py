@@ -44,6 +44,11 @@ QUERIES = {
     "count of optional": "select count(*), count(c.o) from t a join t b on b.s = a.o left join t c on c.s = b.o and c.p = {p[0]}",
     "groups": "select a.p, b.p, count(*) from t a join t b on b.s = a.o join t c on c.s = b.o group by a.p, b.p",
     "many groups": "select a.s, count(*) from t a join t b on b.s = a.o join t c on c.s = b.o group by a.s",
+    "groups of computed keys": "select (a.s + c.o) % 11 as k, b.p, count(*), min(c.o), max(a.s % 99), count(c.g) from t a join t b on b.s = a.o "
+                               "join t c on c.s = b.o group by 1, 2 having count(*) > 2",
+    "groups of keys that are computed from optional values": "select c.o % 7 as k, 'k' || a.p % 3, count(*), count(c.o) from t a join t b on b.s = a.o "
+                                                             "left join t c on c.s = b.o and c.p = {p[0]} group by 1, 2",
+    "distinct computed rows": "select distinct a.p % 3, b.p || 'x' from t a join t b on b.s = a.o join t c on c.s = b.o",
     "distinct rows": "select distinct a.o, c.o from t a join t b on b.s = a.o join t c on c.s = b.o",
     "distinct rows of optional": "select distinct a.p, c.o from t a join t b on b.s = a.o left join t c on c.s = b.o and c.p = {p[0]}",
     "distinct rows in order": "select distinct c.o, a.p from t a join t b on b.s = a.o join t c on c.s = b.o order by c.o desc, a.p limit 7",
@@ -102,6 +107,9 @@ WORDS = {
     "samples": "SELECT ?v (COUNT(?n) AS ?rows) WHERE { { SELECT ?v (SAMPLE(?b) AS ?n) WHERE { ?a :next ?b . ?b :value ?v } GROUP BY ?v } } GROUP BY ?v",
     "sums of computed values": "SELECT ?v (SUM(?w * ?price) AS ?sum) (AVG(?w + 1) AS ?avg) WHERE { ?a :next ?b . ?b :weight ?w ; :price ?price . ?a :value ?v } GROUP BY ?v",
     "sums of computed errors": "SELECT (SUM(?n + 1) AS ?sum) (SUM(STRLEN(?n)) AS ?lengths) WHERE { ?a :next ?b . ?b :name ?n }",
+    "groups by computed terms": "SELECT ?k (COUNT(*) AS ?n) (SUM(?w) AS ?sum) (MIN(?n1) AS ?first) WHERE { ?a :next ?b . ?b :weight ?w . ?a :name ?n1 } GROUP BY (SUBSTR(?n1, 6, 1) AS ?k)",
+    "groups by computed errors": "SELECT ?k (COUNT(*) AS ?n) (AVG(?v) AS ?avg) WHERE { ?a :next ?b . ?b :value|:name ?x . ?a :value ?v } GROUP BY (FLOOR(?x / 10) AS ?k)",
+    "distinct computed terms": "SELECT (COUNT(DISTINCT STRLEN(?n)) AS ?c) WHERE { ?a :next ?b . ?b :name ?n }",
     "choices": "SELECT ?a ?b WHERE { ?a :next ?b . ?a :value ?v . ?b :weight ?w FILTER(IF(?v > ?w, ?w > 3, IF(?v = 7, true, ?w < 2))) }",
     "sums of choices": "SELECT (SUM(IF(?v = ?w, 1, 0)) AS ?n) (MAX(IF(?v > ?w, ?v, ?w)) AS ?m) WHERE { ?a :next ?b . ?a :value ?v . ?b :weight ?w }",
     "choices that are errors": "SELECT ?a WHERE { ?a :next ?b . ?b :name ?n OPTIONAL { ?b :value ?v FILTER(IF(?n > 3, true, ?v > 5)) } FILTER(IF(BOUND(?v), ?v > 3, true)) }",

@@ -661,7 +661,8 @@ impl HashAggregation {
         }
     }
 
-    fn bytes(&self) -> usize {
+    /// Bytes that the groups in memory take.
+    pub fn bytes(&self) -> usize {
         self.keys.bytes() + 8 * self.counts.len() * self.len()
     }
 

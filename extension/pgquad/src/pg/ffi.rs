@@ -101,6 +101,12 @@ mod raw {
             mutator: super::TreeMutator,
             context: *mut core::ffi::c_void,
         ) -> *mut pg_sys::Node;
+        pub fn LookupTupleHashEntry(
+            table: pg_sys::TupleHashTable,
+            slot: *mut pg_sys::TupleTableSlot,
+            is_new: *mut bool,
+            hash: *mut u32,
+        ) -> pg_sys::TupleHashEntry;
         #[cfg_attr(not(feature = "pg15"), link_name = "query_tree_walker_impl")]
         pub fn query_tree_walker(
             query: *mut pg_sys::Query,
@@ -402,6 +408,20 @@ pub unsafe fn expression_tree_mutator(
     unsafe {
         pg_sys::ffi::pg_guard_ffi_boundary(|| raw::expression_tree_mutator(node, mutator, context))
     }
+}
+
+/// The entry of a hash table for the keys in a slot (`executor/executor.h`); NULL where there is none, and none is to
+/// be made because `is_new` is NULL. It is called without a guard: an ERROR leaves the guard of the caller.
+///
+/// # Safety
+/// The table is one for the keys in the slot, which is filled. The caller is within a guard, and owns no memory there.
+pub unsafe fn look_up_group_unguarded(
+    table: pg_sys::TupleHashTable,
+    slot: *mut pg_sys::TupleTableSlot,
+    is_new: *mut bool,
+) -> pg_sys::TupleHashEntry {
+    // SAFETY: the caller's promise; nobody asks for the hash.
+    unsafe { raw::LookupTupleHashEntry(table, slot, is_new, std::ptr::null_mut()) }
 }
 
 /// Visits the expressions and subqueries of a query (`nodes/nodeFuncs.h`).

@@ -30,7 +30,10 @@ pub unsafe fn is_column(expr: *mut pg_sys::Node) -> bool {
 
 /// Whether an expression can be evaluated where the rows of a `Quad Join` are aggregated. It has to be over columns of
 /// this level's quads alone, and to give the same result for the same columns.
-unsafe fn is_of_columns(expr: *mut pg_sys::Node) -> bool {
+///
+/// # Safety
+/// A live node, or NULL.
+pub unsafe fn is_of_columns(expr: *mut pg_sys::Node) -> bool {
     // SAFETY: a live expression.
     unsafe {
         let flags = pg_sys::PVC_INCLUDE_AGGREGATES

@@ -1,16 +1,19 @@
 //! Execution of `Quad Count` (hash aggregation). The join below counts its rows, and adds up numbers, group by group.
 //! Groups that memory has no room for wait in temporary files. Where nothing is counted (DISTINCT), the first
 //! few may be enough and no participants do it, groups are handed out as they are found. So a LIMIT above stops the
-//! join.
+//! join. Where rows are grouped by what is computed from columns, the join's groups by these columns are put together
+//! ([`ComputedGroups`]).
 
-use super::aggregate::{argument, Aggregate};
+use super::aggregate::{argument, is_column, Aggregate};
+use super::columns::Cell;
+use super::computed_groups::{ComputedGroups, Key};
 use super::exec;
 use super::group_spill::{group_room, spill_file, term_order};
 use crate::dictionary::{self, Upcoming};
 use crate::nodes::custom::{self, ScanNode};
 use crate::pg::compat;
 use crate::pg::ffi::Methods;
-use crate::pg::list::list_iter;
+use crate::pg::list::{list_iter, oids_of};
 use crate::term::{average, average_id, sum_id, total};
 use pgquad_btree::SIGN;
 use pgquad_exec::{Counted, HashAggregation, Slot};
@@ -30,8 +33,10 @@ const OFFERED_GROUPS: usize = 1024;
 
 /// The node's own part.
 pub struct QuadCount {
-    /// The join's variables that rows are grouped by.
+    /// The join's variables that rows are grouped by, or that keys are computed from.
     by: Vec<Slot>,
+    /// The groups of computed keys.
+    computed: Option<ComputedGroups>,
     /// What is counted, in the order of the aggregates.
     counted: Vec<Counted>,
     /// What becomes of it.
@@ -74,15 +79,15 @@ impl ScanNode for QuadCount {
         unsafe {
             let scan = (*node).ss.ps.plan.cast::<pg_sys::CustomScan>();
             let child = custom::begin_children(node, estate, eflags)[0];
-            let (mut by, mut counted, mut aggregates) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut keys, mut counted, mut aggregates) = (Vec::new(), Vec::new(), Vec::new());
             let mut arguments = Vec::new();
+            let slot = |column: *mut pg_sys::Node| {
+                exec::slot_of(child, column.cast()).unwrap_or_else(|| missing())
+            };
             for entry in list_iter::<pg_sys::TargetEntry>((*scan).custom_scan_tlist) {
                 let expr = (*entry).expr.cast::<pg_sys::Node>();
-                let slot = |column: *mut pg_sys::Node| {
-                    exec::slot_of(child, column.cast()).unwrap_or_else(|| missing())
-                };
-                if (*expr).type_ == pg_sys::NodeTag::T_Var {
-                    by.push(slot(expr));
+                if (*expr).type_ != pg_sys::NodeTag::T_Aggref {
+                    keys.push(expr);
                     continue;
                 }
                 let argument = argument(expr.cast());
@@ -107,8 +112,22 @@ impl ScanNode for QuadCount {
                     }
                 });
             }
+            let is_computed = keys.iter().any(|&key| !is_column(key));
+            let computed = is_computed.then(|| {
+                let operators = oids_of((*scan).custom_private);
+                let with_operator = |(&expr, equal)| Key { expr, equal };
+                let keys: Vec<Key> = keys.iter().zip(operators).map(with_operator).collect();
+                let slot_of =
+                    |cell: Cell| exec::slot_of_cell(child, cell).unwrap_or_else(|| missing());
+                ComputedGroups::new(estate, &keys, &counted, slot_of)
+            });
+            let by = match &computed {
+                Some(computed) => computed.by().to_vec(),
+                None => keys.into_iter().map(slot).collect(),
+            };
             Self {
                 by,
+                computed,
                 counted,
                 aggregates,
                 arguments,
@@ -137,11 +156,9 @@ impl ScanNode for QuadCount {
             let Some((keys, values)) = self.next_group(child(state.cast())) else {
                 return false;
             };
-            let keys = keys.into_iter().map(|key| key.map(|id| id ^ SIGN));
             let values = PgMemoryContexts::For((*context).ecxt_per_tuple_memory)
                 .switch_to(|_| values.into_iter().map(datum).collect::<Vec<_>>());
-            let columns = keys.map(|key| key.map(pg_sys::Datum::from)).chain(values);
-            self.row = Some(columns.collect());
+            self.row = Some(keys.into_iter().chain(values).collect());
             true
         }
     }
@@ -170,7 +187,7 @@ impl ScanNode for QuadCount {
         self.close();
     }
 
-    /// What went to temporary files, if anything did.
+    /// How many groups by columns the computed keys came from; what went to temporary files, if anything did.
     unsafe fn explain(
         &self,
         _node: *mut pg_sys::CustomScanState,
@@ -181,9 +198,14 @@ impl ScanNode for QuadCount {
             + self
                 .aggregation
                 .as_ref()
-                .map_or(0, HashAggregation::spilled);
+                .map_or(0, HashAggregation::spilled)
+            + self.computed.as_ref().map_or(0, ComputedGroups::spilled);
+        let column_groups = self.computed.as_ref().map(ComputedGroups::column_groups);
         // SAFETY: EXPLAIN's own state.
         unsafe {
+            if let Some(groups) = column_groups.filter(|_| (*es).analyze) {
+                custom::explain_integer(c"Column Groups", groups as i64, es);
+            }
             if (*es).analyze && spilled > 0 {
                 custom::explain_integer(c"Spilled", (spilled / 1024) as i64, es);
             }
@@ -248,8 +270,8 @@ enum Total {
     Extreme(Option<u64>),
 }
 
-/// The values of a group's columns, and its aggregates.
-type Group = (Vec<Option<u64>>, Vec<(Aggregate, Total)>);
+/// The keys of a group, and its aggregates.
+type Group = (Vec<Option<pg_sys::Datum>>, Vec<(Aggregate, Total)>);
 
 impl QuadCount {
     /// The next group.
@@ -257,6 +279,10 @@ impl QuadCount {
     /// # Safety
     /// `join` is the begun child.
     unsafe fn next_group(&mut self, join: *mut pg_sys::PlanState) -> Option<Group> {
+        if self.computed.is_some() {
+            // SAFETY: the caller's promise.
+            return unsafe { self.next_computed(join) };
+        }
         let is_first = self.aggregation.is_none();
         if is_first {
             // SAFETY: the caller's promise.
@@ -295,12 +321,44 @@ impl QuadCount {
         }
     }
 
+    /// The next group by computed keys.
+    ///
+    /// # Safety
+    /// `join` is the begun child.
+    unsafe fn next_computed(&mut self, join: *mut pg_sys::PlanState) -> Option<Group> {
+        let all = (!self.is_complete).then(|| {
+            self.is_complete = true;
+            let all = self.no_groups(ComputedGroups::room());
+            // SAFETY: the caller's promise.
+            unsafe {
+                timed(join, 0, || (exec::begin_aggregation(join, &all), 0));
+                timed(join, 0, || {
+                    let all = exec::aggregate_rows(join, all);
+                    let rows = all.rows();
+                    (all, rows)
+                })
+            }
+        });
+        let computed = self.computed.as_mut()?;
+        if let Some(all) = all {
+            computed.take_all(all);
+        }
+        while self.at >= computed.len() {
+            self.at = 0;
+            computed.take_rest().then_some(())?;
+        }
+        self.at += 1;
+        let group = self.at - 1;
+        let totals = totals(&self.aggregates, computed.groups(), group);
+        Some((computed.keys(group), totals))
+    }
+
     /// Begins to count rows, and counts them all where no groups are handed out before.
     ///
     /// # Safety
     /// `join` is the begun child.
     unsafe fn begin_groups(&mut self, join: *mut pg_sys::PlanState) {
-        let all = self.no_groups();
+        let all = self.no_groups(group_room());
         let is_set = self.counted.is_empty() && !self.by.is_empty();
         self.restart_groups();
         // SAFETY: the caller's promise.
@@ -318,12 +376,13 @@ impl QuadCount {
         }
     }
 
-    fn no_groups(&self) -> HashAggregation {
+    /// None yet; memory has `room` bytes for them.
+    fn no_groups(&self, room: usize) -> HashAggregation {
         HashAggregation::new(self.by.clone(), self.counted.clone())
             .with_arguments(self.arguments.clone())
             .with_order(term_order)
             .with_offer(dictionary::offer)
-            .within(group_room(), &mut || spill_file(self.context))
+            .within(room, &mut || spill_file(self.context))
     }
 
     /// Counts rows until there are more groups to hand out.
@@ -370,16 +429,10 @@ impl QuadCount {
             self.upcoming
                 .batch(rows.len(), || ids(aggregation, columns, counted, rows));
         }
-        let keys = (0..self.by.len()).map(|place| aggregation.value(group, place));
-        let aggregates = self.aggregates.iter().enumerate();
-        let totals = aggregates.map(|(place, &aggregate)| match aggregate {
-            Aggregate::Count | Aggregate::CountDistinct => {
-                (aggregate, Total::Count(aggregation.count(group, place)))
-            }
-            Aggregate::Extreme(_) => (aggregate, Total::Extreme(aggregation.extreme(group, place))),
-            _ => (aggregate, Total::Sum(aggregation.sum(group, place))),
-        });
-        (keys.collect(), totals.collect())
+        let key = |place| aggregation.value(group, place).map(|id| id ^ SIGN);
+        let keys = (0..self.by.len()).map(key);
+        let keys = keys.map(|key| key.map(pg_sys::Datum::from)).collect();
+        (keys, totals(&self.aggregates, aggregation, group))
     }
 
     /// Forgets all groups.
@@ -387,12 +440,33 @@ impl QuadCount {
         self.row = None;
         self.is_complete = false;
         self.at_once = 1;
+        self.at = 0;
         self.upcoming.withdraw();
         if let Some(aggregation) = self.aggregation.take() {
             self.spilled += aggregation.spilled();
             aggregation.close();
         }
+        if let Some(computed) = &mut self.computed {
+            self.spilled += computed.spilled();
+            computed.close();
+        }
     }
+}
+
+/// The aggregates of a group.
+fn totals(
+    aggregates: &[Aggregate],
+    groups: &HashAggregation,
+    group: usize,
+) -> Vec<(Aggregate, Total)> {
+    let total = |(place, &aggregate): (usize, &Aggregate)| match aggregate {
+        Aggregate::Count | Aggregate::CountDistinct => {
+            (aggregate, Total::Count(groups.count(group, place)))
+        }
+        Aggregate::Extreme(_) => (aggregate, Total::Extreme(groups.extreme(group, place))),
+        _ => (aggregate, Total::Sum(groups.sum(group, place))),
+    };
+    aggregates.iter().enumerate().map(total).collect()
 }
 
 /// The ids of some groups, column by column.

@@ -2,19 +2,23 @@
 //! The join then counts the rows of its last pattern instead of making them, where nothing is needed of them.
 //!
 //! The node stands where PostgreSQL would put an Aggregate; its child is the plan of the join. Only a query level gets
-//! it whose GROUP BY names columns of quads and whose aggregates are all known: counts of rows, columns and distinct
-//! values, least and greatest ids or terms, sums and averages. SELECT DISTINCT of columns is a grouping without
-//! aggregates. Over distributed stores each node aggregates its own rows.
+//! it whose GROUP BY has columns of quads, or what is computed from them, and whose aggregates are all known: counts of
+//! rows, columns and distinct values, least and greatest ids or terms, sums and averages. SELECT DISTINCT is a grouping
+//! without aggregates. Over distributed stores each node aggregates its own rows.
+//!
+//! Where a key is computed, rows are grouped by the columns that it is computed from, and then these groups by the
+//! keys. That pays where there are fewer such groups than rows: PostgreSQL chooses by the costs.
 
-use super::aggregate::{is_column, Aggregate};
+use super::aggregate::{is_column, is_of_columns, Aggregate};
+use super::columns::columns_of;
 use super::count_exec::{self, QuadCount};
 use super::paths::quad_join_of;
 use super::plan;
 use crate::nodes::counts::{self};
 use crate::nodes::custom::{self, ChosenPath, PlanPath};
-use crate::pg::ffi::Methods;
+use crate::pg::ffi::{self, Methods};
 use crate::pg::list::list_iter;
-use pgrx::pg_sys;
+use pgrx::{pg_guard, pg_sys};
 
 static PATH_METHODS: Methods<pg_sys::CustomPathMethods> = custom::path_methods::<Grouping>();
 static DISTINCT_METHODS: Methods<pg_sys::CustomPathMethods> =
@@ -28,6 +32,10 @@ const MAX_COLUMNS: usize = 62;
 const GROUP_BYTES: f64 = 16.0;
 /// Bytes of a column.
 const COLUMN_BYTES: f64 = 8.0;
+/// What a group by columns costs where keys are computed from it, beside the expressions: it is made, taken out, and
+/// put together with others. In `cpu_tuple_cost`: 55,000 groups of one row each took 1.2 times as long as PostgreSQL's
+/// HashAggregate over these rows, with an expression that costs next to nothing.
+const REGROUPING_TUPLES: f64 = 2.0;
 /// Times that a group is written where memory has no room for all.
 const SPILL_WRITES: f64 = 2.0;
 
@@ -48,13 +56,7 @@ pub unsafe fn add(
         let Some(parts) = counted_parts(root, output) else {
             return;
         };
-        let is_grouped = !(*(*root).parse).groupClause.is_null();
-        let path = new_path(
-            (join.cast(), output),
-            &PATH_METHODS,
-            parts.iter().map(|&part| bytes_of(part)).sum(),
-            is_grouped,
-        );
+        let path = new_path(root, (join.cast(), output), &PATH_METHODS, &parts);
         if let Some(path) = path {
             pg_sys::add_path(output, path.cast());
         }
@@ -79,18 +81,13 @@ pub unsafe fn add_distinct(
         let Some(parts) = distinct_parts(root) else {
             return;
         };
-        let is_part = |node: *mut pg_sys::Node| {
-            let is = |part: &*mut pg_sys::Node| pg_sys::equal(part.cast(), node.cast());
-            parts.iter().any(is)
-        };
-        if !list_iter((*target).exprs).all(is_part) {
+        if !list_iter((*target).exprs).all(|expr| contains(&parts.keys, expr)) {
             return;
         }
-        let columns = COLUMN_BYTES * parts.len() as f64;
-        let path = new_path((join.cast(), output), &DISTINCT_METHODS, columns, true);
+        let path = new_path(root, (join.cast(), output), &DISTINCT_METHODS, &parts);
         if let Some(path) = path {
             (*path).path.pathtarget = target;
-            if hands_out_early(root, (*path).path.rows, columns) {
+            if hands_out_early(root, (*path).path.rows, &parts) {
                 (*path).path.startup_cost = (*join.cast::<pg_sys::Path>()).startup_cost;
             }
             pg_sys::add_path(output, path.cast());
@@ -98,11 +95,112 @@ pub unsafe fn add_distinct(
     }
 }
 
-/// Whether so many distinct rows are handed out as they are found: not all are wanted, nobody sorts them, and memory
-/// has room for them. `part_bytes`: of the columns of one.
-unsafe fn hands_out_early(root: *mut pg_sys::PlannerInfo, rows: f64, part_bytes: f64) -> bool {
+/// What a level groups by, and its aggregates.
+#[derive(Default)]
+struct Parts {
+    /// Columns, or expressions of columns; each once.
+    keys: Vec<*mut pg_sys::Node>,
+    /// The operator by which each key is equal.
+    operators: Vec<pg_sys::Oid>,
+    /// Each once.
+    aggregates: Vec<*mut pg_sys::Node>,
+}
+
+/// Whether one of the nodes is equal to another one.
+unsafe fn contains(nodes: &[*mut pg_sys::Node], node: *mut pg_sys::Node) -> bool {
+    // SAFETY: live planner nodes.
+    let is = |known: &*mut pg_sys::Node| unsafe { pg_sys::equal((*known).cast(), node.cast()) };
+    nodes.iter().any(is)
+}
+
+impl Parts {
+    /// The keys of GROUP BY or DISTINCT; none where one of them is neither a column nor computed from columns.
+    unsafe fn of_clause(root: *mut pg_sys::PlannerInfo, clause: *mut pg_sys::List) -> Option<Self> {
+        let mut parts = Self::default();
+        // SAFETY: live planner nodes.
+        unsafe {
+            for entry in list_iter::<pg_sys::SortGroupClause>(clause) {
+                let expr = pg_sys::get_sortgroupclause_expr(entry, (*root).processed_tlist);
+                let is_computed =
+                    || (*entry).hashable && is_of_columns(expr) && !columns_of(expr).is_empty();
+                (is_column(expr) || is_computed()).then_some(())?;
+                if !contains(&parts.keys, expr) {
+                    parts.keys.push(expr);
+                    parts.operators.push((*entry).eqop);
+                }
+            }
+        }
+        (parts.keys.len() <= MAX_COLUMNS).then_some(parts)
+    }
+
+    /// Whether a key is no column.
+    unsafe fn is_computed(&self) -> bool {
+        // SAFETY: live planner nodes.
+        self.keys.iter().any(|&key| unsafe { !is_column(key) })
+    }
+
+    /// The columns of the keys.
+    unsafe fn columns(&self) -> *mut pg_sys::List {
+        let mut columns = std::ptr::null_mut();
+        // SAFETY: live planner nodes; keys have no aggregates.
+        unsafe {
+            for &key in &self.keys {
+                let of_key = pg_sys::pull_var_clause(key, 0);
+                columns = pg_sys::list_concat_unique(columns, of_key);
+            }
+        }
+        columns
+    }
+
+    /// Bytes that a group has of the aggregates.
+    unsafe fn aggregate_bytes(&self) -> f64 {
+        // SAFETY: aggregates have been looked at.
+        let bytes = |&node: &*mut pg_sys::Node| unsafe {
+            Aggregate::of(node.cast()).map_or(0.0, Aggregate::bytes)
+        };
+        self.aggregates.iter().map(bytes).sum()
+    }
+}
+
+/// Puts a constant in the place of each of some keys, so that what an expression is made of beside them is left.
+#[pg_guard]
+unsafe extern "C-unwind" fn without_keys(
+    node: *mut pg_sys::Node,
+    keys: *mut core::ffi::c_void,
+) -> *mut pg_sys::Node {
+    // SAFETY: live planner nodes; `keys` is what `parts_beside` passes.
+    unsafe {
+        let known = &*keys.cast::<Vec<*mut pg_sys::Node>>();
+        if node.is_null() || (*node).type_ == pg_sys::NodeTag::T_Aggref {
+            return node;
+        }
+        if contains(known, node) {
+            let (of_type, collation) = (pg_sys::exprType(node), pg_sys::exprCollation(node));
+            return pg_sys::makeNullConst(of_type, -1, collation).cast();
+        }
+        ffi::expression_tree_mutator(node, without_keys, keys)
+    }
+}
+
+/// The columns and aggregates of expressions, without those columns that are in keys.
+unsafe fn parts_beside(
+    exprs: *mut pg_sys::List,
+    keys: &Vec<*mut pg_sys::Node>,
+) -> Vec<*mut pg_sys::Node> {
+    let keys = std::ptr::from_ref(keys).cast_mut();
+    // SAFETY: live planner nodes; the keys are only read.
+    unsafe { counts::parts(without_keys(exprs.cast(), keys.cast()).cast()) }
+}
+
+/// Whether so many distinct rows are handed out as they are found: not all are wanted, nobody sorts them, memory has
+/// room for them, and they are columns.
+unsafe fn hands_out_early(root: *mut pg_sys::PlannerInfo, rows: f64, parts: &Parts) -> bool {
     // SAFETY: the planner's own; a setting.
     unsafe {
+        if parts.is_computed() {
+            return false;
+        }
+        let part_bytes = COLUMN_BYTES * parts.keys.len() as f64;
         // A number of rows from 1 on, or a fraction of them; 0 for all.
         let wanted = (*root).tuple_fraction;
         let is_part = if wanted < 1.0 {
@@ -121,35 +219,44 @@ fn spills(groups: f64, part_bytes: f64) -> bool {
     groups * (part_bytes + GROUP_BYTES) > room as f64
 }
 
-/// Bytes that a group has of a column or an aggregate.
-unsafe fn bytes_of(part: *mut pg_sys::Node) -> f64 {
-    // SAFETY: a live node, cast after a look at its tag.
-    let aggregate = unsafe {
-        let is_aggregate = (*part).type_ == pg_sys::NodeTag::T_Aggref;
-        is_aggregate.then(|| Aggregate::of(part.cast())).flatten()
-    };
-    aggregate.map_or(COLUMN_BYTES, Aggregate::bytes)
-}
-
-/// A path over the join `child` for `output`, whose groups have so many bytes of columns and aggregates.
+/// A path over the join `child` for `output`.
 unsafe fn new_path(
+    root: *mut pg_sys::PlannerInfo,
     (child, output): (*mut pg_sys::Path, *mut pg_sys::RelOptInfo),
     methods: &'static Methods<pg_sys::CustomPathMethods>,
-    part_bytes: f64,
-    is_grouped: bool,
+    parts: &Parts,
 ) -> Option<*mut pg_sys::CustomPath> {
     // SAFETY: live planner nodes; reads of settings.
     unsafe {
         if !(*child).param_info.is_null() {
             return None;
         }
-        let (mut groups, mut spilling) = (1.0, 0.0);
-        if is_grouped {
+        let rows = (*child).rows;
+        let (mut groups, mut spilling, mut computing) = (1.0, 0.0, 0.0);
+        if !parts.keys.is_empty() {
             // What PostgreSQL expects.
-            let other = list_iter::<pg_sys::Path>((*output).pathlist).next()?;
-            groups = (*other).rows;
-            if spills(groups, part_bytes) {
-                let records = (SPILL_WRITES * groups).min((*child).rows);
+            groups = (*list_iter::<pg_sys::Path>((*output).pathlist).next()?).rows;
+            // Those that the join makes.
+            let mut made = groups;
+            let columns = parts.columns();
+            if parts.is_computed() {
+                let (all, unknown) = (std::ptr::null_mut(), std::ptr::null_mut());
+                made = pg_sys::estimate_num_groups(root, columns, rows, all, unknown);
+                let mut cost = pg_sys::QualCost::default();
+                for &key in &parts.keys {
+                    let mut of_key = pg_sys::QualCost::default();
+                    pg_sys::cost_qual_eval_node(&mut of_key, key, root);
+                    cost.per_tuple += of_key.per_tuple + pg_sys::cpu_operator_cost;
+                }
+                // The join does not compute what it would hand out.
+                let of_row = (*(*child).pathtarget).cost.per_tuple;
+                let regrouping = REGROUPING_TUPLES * pg_sys::cpu_tuple_cost;
+                computing = made * (cost.per_tuple + regrouping) - rows * of_row;
+            }
+            let columns = f64::from((*columns).length);
+            let part_bytes = COLUMN_BYTES * columns + parts.aggregate_bytes();
+            if spills(made, part_bytes) {
+                let records = (SPILL_WRITES * made).min(rows);
                 let pages = records * (part_bytes + GROUP_BYTES) / f64::from(pg_sys::BLCKSZ);
                 // Each is written and read.
                 spilling = 2.0 * (pages * pg_sys::seq_page_cost + records * pg_sys::cpu_tuple_cost);
@@ -159,15 +266,15 @@ unsafe fn new_path(
         (*path).path.rows = groups;
         // The rows that the join would have to make and pass on are what is saved.
         (*path).path.startup_cost =
-            (*child).total_cost + spilling - (*child).rows * 0.5 * pg_sys::cpu_tuple_cost;
+            (*child).total_cost + spilling + computing - rows * 0.5 * pg_sys::cpu_tuple_cost;
         (*path).path.total_cost = (*path).path.startup_cost + groups * pg_sys::cpu_tuple_cost;
         (*path).custom_paths = pg_sys::lappend(std::ptr::null_mut(), child.cast());
         Some(path)
     }
 }
 
-/// The columns of SELECT DISTINCT; none where the level wants something else.
-unsafe fn distinct_parts(root: *mut pg_sys::PlannerInfo) -> Option<Vec<*mut pg_sys::Node>> {
+/// What SELECT DISTINCT groups by; none where the level wants something else.
+unsafe fn distinct_parts(root: *mut pg_sys::PlannerInfo) -> Option<Parts> {
     // SAFETY: live planner nodes.
     unsafe {
         let parse = (*root).parse;
@@ -181,58 +288,35 @@ unsafe fn distinct_parts(root: *mut pg_sys::PlannerInfo) -> Option<Vec<*mut pg_s
         if !plain {
             return None;
         }
-        let mut parts: Vec<*mut pg_sys::Node> = Vec::new();
-        for clause in list_iter::<pg_sys::SortGroupClause>((*parse).distinctClause) {
-            let expr = pg_sys::get_sortgroupclause_expr(clause, (*root).processed_tlist);
-            is_column(expr).then_some(())?;
-            if !parts
-                .iter()
-                .any(|&part| pg_sys::equal(part.cast(), expr.cast()))
-            {
-                parts.push(expr);
-            }
-        }
-        (1..=MAX_COLUMNS).contains(&parts.len()).then_some(parts)
+        Parts::of_clause(root, (*parse).distinctClause).filter(|parts| !parts.keys.is_empty())
     }
 }
 
-/// The columns that a level groups by, then the aggregates; none where the level wants something else.
+/// What a level groups by, and its aggregates; none where the level wants something else.
 unsafe fn counted_parts(
     root: *mut pg_sys::PlannerInfo,
     output: *mut pg_sys::RelOptInfo,
-) -> Option<Vec<*mut pg_sys::Node>> {
+) -> Option<Parts> {
     // SAFETY: live planner nodes.
     unsafe {
         let parse = (*root).parse;
         if !(*parse).groupingSets.is_null() || (*parse).hasTargetSRFs {
             return None;
         }
-        let mut parts = Vec::new();
-        for clause in list_iter::<pg_sys::SortGroupClause>((*parse).groupClause) {
-            let expr = pg_sys::get_sortgroupclause_expr(clause, (*root).processed_tlist);
-            is_column(expr).then(|| parts.push(expr))?;
-        }
-        let columns = parts.len();
-        (columns <= MAX_COLUMNS).then_some(())?;
-        let wanted = counts::parts((*(*output).reltarget).exprs).into_iter();
-        for node in wanted.chain(counts::parts((*parse).havingQual.cast())) {
-            let known = parts
-                .iter()
-                .any(|&part| pg_sys::equal(part.cast(), node.cast()));
-            if known {
+        let mut parts = Parts::of_clause(root, (*parse).groupClause)?;
+        let is_computed = parts.is_computed();
+        let wanted = parts_beside((*(*output).reltarget).exprs, &parts.keys).into_iter();
+        for node in wanted.chain(parts_beside((*parse).havingQual.cast(), &parts.keys)) {
+            if contains(&parts.aggregates, node) {
                 continue;
             }
-            if (*node).type_ == pg_sys::NodeTag::T_Aggref {
-                Aggregate::of(node.cast())?;
-                parts.push(node);
-            } else {
-                let grouped = parts[..columns]
-                    .iter()
-                    .any(|&part| pg_sys::equal(part.cast(), node.cast()));
-                grouped.then_some(())?;
-            }
+            ((*node).type_ == pg_sys::NodeTag::T_Aggref).then_some(())?;
+            let aggregate = Aggregate::of(node.cast())?;
+            // Distinct values of groups cannot be put together.
+            (!is_computed || aggregate != Aggregate::CountDistinct).then_some(())?;
+            parts.aggregates.push(node);
         }
-        (!parts.is_empty()).then_some(parts)
+        (!(parts.keys.is_empty() && parts.aggregates.is_empty())).then_some(parts)
     }
 }
 
@@ -264,8 +348,7 @@ impl PlanPath for DistinctRows {
         // SAFETY: arguments are the planner's own.
         unsafe {
             let parts = distinct_parts(chosen.root).unwrap_or_default();
-            let columns = COLUMN_BYTES * parts.len() as f64;
-            if hands_out_early(chosen.root, (*chosen.path).path.rows, columns) {
+            if hands_out_early(chosen.root, (*chosen.path).path.rows, &parts) {
                 list_iter(chosen.plans).for_each(|join| plan::expect_few_rows(join));
             }
             plan_parts(chosen, parts)
@@ -273,17 +356,25 @@ impl PlanPath for DistinctRows {
     }
 }
 
-/// The plan: `custom_scan_tlist` = the columns that rows are grouped by, then the aggregates.
-unsafe fn plan_parts(chosen: ChosenPath, parts: Vec<*mut pg_sys::Node>) -> *mut pg_sys::CustomScan {
+/// The plan: `custom_scan_tlist` = the keys, then the aggregates; `custom_private` = the operators by which keys are
+/// equal, where some are computed.
+unsafe fn plan_parts(chosen: ChosenPath, parts: Parts) -> *mut pg_sys::CustomScan {
     // SAFETY: arguments are the planner's own.
     unsafe {
         let mut columns = std::ptr::null_mut();
-        for part in parts {
+        for &part in parts.keys.iter().chain(&parts.aggregates) {
             columns = custom::with_entry(columns, part.cast());
+        }
+        let mut operators = std::ptr::null_mut();
+        if parts.is_computed() {
+            for &operator in &parts.operators {
+                operators = pg_sys::lappend_oid(operators, operator);
+            }
         }
         let scan = custom::new_plan(chosen.path, chosen.tlist, &count_exec::SCAN_METHODS);
         (*scan).custom_plans = chosen.plans;
         (*scan).custom_scan_tlist = columns;
+        (*scan).custom_private = operators;
         scan
     }
 }

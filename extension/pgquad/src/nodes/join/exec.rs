@@ -2,7 +2,7 @@
 //! by row.
 
 use super::candidates::Candidates;
-use super::columns::place_in;
+use super::columns::{place_in, Cell};
 use super::expression_filters::TestExpr;
 use super::feedback::with_feedback;
 use super::outer_input::OuterInput;
@@ -395,6 +395,20 @@ pub unsafe fn slot_of(state: *mut pg_sys::PlanState, var: *mut pg_sys::Var) -> O
         let at = join.output.iter().position(|&p| p == place)?;
         Some(join.plan.output[at])
     }
+}
+
+/// As [`slot_of`], of a column given by its relation and number.
+///
+/// # Safety
+/// As for [`slot_of`].
+pub unsafe fn slot_of_cell(state: *mut pg_sys::PlanState, cell: Cell) -> Option<Slot> {
+    let var = pg_sys::Var {
+        varno: cell.0 as _,
+        varattno: cell.1 as i16 + 1,
+        ..Default::default()
+    };
+    // SAFETY: the caller's promise.
+    unsafe { slot_of(state, (&raw const var).cast_mut()) }
 }
 
 /// An expression over columns of the query as an argument of sums or extremes of the join's rows: its number, and the

@@ -7,6 +7,7 @@ mod candidates;
 mod columns;
 mod compile;
 mod computed_equality;
+mod computed_groups;
 mod count_exec;
 mod count_paths;
 mod eligible_relations;

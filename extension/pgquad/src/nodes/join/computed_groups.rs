@@ -1,0 +1,412 @@
+//! Groups by computed keys. The join aggregates by the columns that the keys are computed from. Here the keys of each
+//! of those groups are computed once, and groups with equal keys are put together.
+//!
+//! Keys are found in a hash table of PostgreSQL (`executor/execGrouping.c`), for they may be of any type. What memory
+//! has no room for waits, still by columns, until the groups before it have been handed out.
+
+use super::batch_row::evaluate_unguarded;
+use super::columns::{columns_of, Cell};
+use super::group_spill::{group_room, spill_file, term_order};
+use crate::dictionary::{self, Upcoming};
+use crate::pg::ffi;
+use crate::pg::interrupt::interrupt;
+use pgquad_btree::SIGN;
+use pgquad_exec::{Counted, HashAggregation, Slot};
+use pgrx::{pg_guard, pg_sys};
+
+/// Groups by columns whose keys are computed between two looks for a cancel request.
+const GROUPS_AT_ONCE: usize = 1024;
+/// Groups by columns whose ids are offered to the dictionary at once: as many as a chunk of it has rows.
+const OFFERED_GROUPS: usize = 16 * GROUPS_AT_ONCE;
+/// Stands for the number of a group that has no room.
+const NO_GROUP: u64 = u64::MAX;
+/// Bytes of an entry of the hash table, of which half may be unused, and of what is kept beside it.
+const ENTRY_BYTES: usize = 2 * size_of::<pg_sys::TupleHashEntryData>() + size_of::<usize>();
+/// The memory for groups is shared by those by columns, those by keys, and those that wait.
+const SHARES_OF_MEMORY: usize = 3;
+
+/// A key of groups.
+pub struct Key {
+    /// The expression, over columns of the query.
+    pub expr: *mut pg_sys::Node,
+    /// The operator by which two keys are equal.
+    pub equal: pg_sys::Oid,
+}
+
+/// Groups by keys.
+pub struct ComputedGroups {
+    keys: Vec<*mut pg_sys::ExprState>,
+    /// The variables that they are computed from.
+    by: Vec<Slot>,
+    counted: Vec<Counted>,
+    table: pg_sys::TupleHashTable,
+    /// What the table points at: the places of keys in their slot, and their collations.
+    _of_table: (Vec<pg_sys::AttrNumber>, Vec<pg_sys::Oid>),
+    /// The columns of a group, as the expressions read them.
+    column_slot: *mut pg_sys::TupleTableSlot,
+    /// The keys of a group that is looked up.
+    key_slot: *mut pg_sys::TupleTableSlot,
+    /// The keys of a group that is handed out.
+    found_slot: *mut pg_sys::TupleTableSlot,
+    context: *mut pg_sys::ExprContext,
+    /// Holds the keys of all groups.
+    memory: pg_sys::MemoryContext,
+    /// Of the query.
+    query: pg_sys::MemoryContext,
+    /// The keys of each group.
+    tuples: Vec<pg_sys::MinimalTuple>,
+    /// The aggregates of each group, by its number.
+    groups: HashAggregation,
+    /// Groups by columns that have no room.
+    rest: Option<HashAggregation>,
+    /// Bytes that groups which waited have taken in files.
+    spilled: u64,
+    upcoming: Upcoming,
+    /// Groups by columns so far.
+    column_groups: u64,
+}
+
+impl ComputedGroups {
+    /// No groups yet. `slot_of` tells the variable of a column of the query.
+    ///
+    /// # Safety
+    /// The keys are expressions of a live plan, without subplans and over columns of the query alone; the node of the
+    /// plan is being begun.
+    pub unsafe fn new(
+        estate: *mut pg_sys::EState,
+        keys: &[Key],
+        counted: &[Counted],
+        slot_of: impl Fn(Cell) -> Slot,
+    ) -> Self {
+        // SAFETY: the caller's promise; descriptors, slots and memory are the query's, and end with it.
+        unsafe {
+            let query = (*estate).es_query_cxt;
+            let before = pg_sys::MemoryContextSwitchTo(query);
+            let (mut by, mut places): (Vec<Slot>, Vec<(Cell, usize)>) = (Vec::new(), Vec::new());
+            for cell in keys.iter().flat_map(|key| columns_of(key.expr)) {
+                let slot = slot_of(cell);
+                let place = by.iter().position(|&known| known == slot);
+                places.push((cell, place.unwrap_or(by.len())));
+                if place.is_none() {
+                    by.push(slot);
+                }
+            }
+            let column_slot = virtual_slot(
+                estate,
+                &vec![(pg_sys::INT8OID, -1, pg_sys::InvalidOid); by.len()],
+            );
+            let types: Vec<_> = keys.iter().map(|key| type_of(key.expr)).collect();
+            let key_slot = virtual_slot(estate, &types);
+            let desc = (*key_slot).tts_tupleDescriptor;
+            let minimal = &raw const pg_sys::TTSOpsMinimalTuple;
+            let found_slot = pg_sys::ExecInitExtraTupleSlot(estate, desc, minimal);
+            let context = pg_sys::CreateExprContext(estate);
+            let memory = pg_sys::AllocSetContextCreateInternal(
+                query,
+                c"groups by computed keys".as_ptr(),
+                pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
+                pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
+                pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
+            );
+            let operators: Vec<pg_sys::Oid> = keys.iter().map(|key| key.equal).collect();
+            let (mut equal, mut hash) = (std::ptr::null_mut(), std::ptr::null_mut());
+            let count = keys.len() as core::ffi::c_int;
+            pg_sys::execTuplesHashPrepare(count, operators.as_ptr(), &mut equal, &mut hash);
+            let mut numbers: Vec<_> = (1..=keys.len()).map(|n| n as pg_sys::AttrNumber).collect();
+            let mut collations: Vec<_> = types.iter().map(|of_key| of_key.2).collect();
+            let table = pg_sys::BuildTupleHashTableExt(
+                std::ptr::null_mut(),
+                desc,
+                count,
+                numbers.as_mut_ptr(),
+                equal,
+                hash,
+                collations.as_mut_ptr(),
+                GROUPS_AT_ONCE as core::ffi::c_long,
+                0,
+                query,
+                memory,
+                (*context).ecxt_per_tuple_memory,
+                false,
+            );
+            let compiled = keys.iter().map(|key| {
+                let expr = to_column_slot(key.expr, (&raw mut places).cast());
+                pg_sys::ExecInitExpr(expr.cast(), std::ptr::null_mut())
+            });
+            let compiled = compiled.collect();
+            pg_sys::MemoryContextSwitchTo(before);
+            Self {
+                keys: compiled,
+                by,
+                counted: counted.to_vec(),
+                table,
+                _of_table: (numbers, collations),
+                column_slot,
+                key_slot,
+                found_slot,
+                context,
+                memory,
+                query,
+                tuples: Vec::new(),
+                groups: by_number(counted),
+                rest: None,
+                spilled: 0,
+                upcoming: Upcoming::new(),
+                column_groups: 0,
+            }
+        }
+    }
+
+    /// The variables that the join is to aggregate by.
+    pub fn by(&self) -> &[Slot] {
+        &self.by
+    }
+
+    /// Bytes that each kind of groups may take.
+    pub fn room() -> usize {
+        group_room() / SHARES_OF_MEMORY
+    }
+
+    /// Number of groups that can be handed out.
+    pub fn len(&self) -> usize {
+        self.tuples.len()
+    }
+
+    /// Groups by columns so far.
+    pub fn column_groups(&self) -> u64 {
+        self.column_groups
+    }
+
+    /// Bytes that groups which waited have taken in files.
+    pub fn spilled(&self) -> u64 {
+        self.spilled
+    }
+
+    /// The aggregates of the groups that can be handed out.
+    pub fn groups(&self) -> &HashAggregation {
+        &self.groups
+    }
+
+    /// The keys of a group, until [`Self::restart`].
+    pub fn keys(&self, group: usize) -> Vec<Option<pg_sys::Datum>> {
+        let slot = self.found_slot;
+        // SAFETY: the slot is for these tuples, which live as long as the group; it has a place for each key.
+        unsafe {
+            pg_sys::ExecStoreMinimalTuple(self.tuples[group], slot, false);
+            pg_sys::slot_getallattrs(slot);
+            let key = |n| (!*(*slot).tts_isnull.add(n)).then(|| *(*slot).tts_values.add(n));
+            (0..self.keys.len()).map(key).collect()
+        }
+    }
+
+    /// Takes all groups by columns, whose rows have all been counted, and gives them up.
+    pub fn take_all(&mut self, mut all: HashAggregation) {
+        loop {
+            self.column_groups += all.len() as u64;
+            for first in (0..all.len()).step_by(GROUPS_AT_ONCE) {
+                if first % OFFERED_GROUPS == 0 {
+                    let offered = first..all.len().min(first + OFFERED_GROUPS);
+                    let ids = || all.groups(offered.clone()).0[..self.by.len()].to_vec();
+                    self.upcoming.batch(offered.len(), ids);
+                }
+                let some = first..all.len().min(first + GROUPS_AT_ONCE);
+                let (columns, counts) = all.groups(some);
+                self.take(columns, counts);
+            }
+            if !all.next_part() {
+                break;
+            }
+        }
+        self.upcoming.withdraw();
+        self.spilled += all.spilled();
+        all.close();
+    }
+
+    /// Goes on with the groups that had no room, when those before have been handed out; false if there are none.
+    pub fn take_rest(&mut self) -> bool {
+        self.restart();
+        let Some(mut rest) = self.rest.take() else {
+            return false;
+        };
+        rest.finish();
+        // They have been counted already.
+        let counted = self.column_groups;
+        self.take_all(rest);
+        self.column_groups = counted;
+        true
+    }
+
+    /// Forgets the groups that have been handed out.
+    pub fn restart(&mut self) {
+        self.upcoming.withdraw();
+        self.tuples.clear();
+        self.groups = by_number(&self.counted);
+        // SAFETY: the table's own memory, and a slot of this node.
+        unsafe {
+            pg_sys::ExecClearTuple(self.found_slot);
+            pg_sys::ResetTupleHashTable(self.table);
+            pg_sys::MemoryContextReset(self.memory);
+        }
+    }
+
+    /// Forgets everything.
+    pub fn close(&mut self) {
+        if let Some(rest) = self.rest.take() {
+            rest.close();
+        }
+        self.restart();
+        (self.spilled, self.column_groups) = (0, 0);
+    }
+
+    /// Adds some groups by columns, in the form of [`HashAggregation::groups`].
+    fn take(&mut self, columns: Vec<Vec<u64>>, counts: Vec<Vec<u64>>) {
+        interrupt();
+        let numbers = self.numbers_of(&columns);
+        let waits: Vec<bool> = numbers.iter().map(|&number| number == NO_GROUP).collect();
+        if !waits.contains(&true) {
+            let unbound = vec![0; numbers.len()];
+            return self.groups.add_groups(&[numbers, unbound], &counts);
+        }
+        let chosen = |column: &Vec<u64>, waiting: bool| -> Vec<u64> {
+            let values = column.iter().zip(&waits);
+            let values = values.filter(|(_, &waits)| waits == waiting);
+            values.map(|(&value, _)| value).collect()
+        };
+        let of = |all: &[Vec<u64>], waiting| -> Vec<Vec<u64>> {
+            all.iter().map(|column| chosen(column, waiting)).collect()
+        };
+        let numbers = chosen(&numbers, false);
+        let unbound = vec![0; numbers.len()];
+        self.groups
+            .add_groups(&[numbers, unbound], &of(&counts, false));
+        let query = self.query;
+        let (by, counted) = (&self.by, &self.counted);
+        let rest = self.rest.get_or_insert_with(|| {
+            HashAggregation::new(by.clone(), counted.clone())
+                .with_order(term_order)
+                .with_offer(dictionary::offer)
+                .within(Self::room(), &mut || spill_file(query))
+        });
+        rest.add_groups(&of(&columns, true), &of(&counts, true));
+    }
+
+    /// The numbers of the groups of some groups by columns; [`NO_GROUP`] for a new one that there is no room for.
+    fn numbers_of(&mut self, columns: &[Vec<u64>]) -> Vec<u64> {
+        let (values, unbound) = columns.split_at(self.by.len());
+        let rows = unbound[0].len();
+        // SAFETY: a memory context of this node.
+        let bytes = unsafe { pg_sys::MemoryContextMemAllocated(self.memory, true) };
+        let bytes = bytes + ENTRY_BYTES * self.tuples.len() + self.groups.bytes();
+        let is_full = !self.tuples.is_empty() && bytes > Self::room();
+        let mut numbers = vec![NO_GROUP; rows];
+        let (column_slot, key_slot) = (self.column_slot, self.key_slot);
+        let (context, table) = (self.context, self.table);
+        let (keys, tuples) = (&self.keys, &mut self.tuples);
+        // SAFETY: the slots have room for all columns and keys. One guard serves all rows, as for filters: nothing
+        // inside owns memory, and what may fail is called straight.
+        unsafe {
+            let memory = (*context).ecxt_per_tuple_memory;
+            pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                (*context).ecxt_scantuple = column_slot;
+                fill(column_slot);
+                fill(key_slot);
+                for (row, number) in numbers.iter_mut().enumerate() {
+                    for (place, column) in values.iter().enumerate() {
+                        *(*column_slot).tts_isnull.add(place) = unbound[0][row] >> place & 1 == 1;
+                        *(*column_slot).tts_values.add(place) =
+                            pg_sys::Datum::from(column[row] ^ SIGN);
+                    }
+                    for (place, &key) in keys.iter().enumerate() {
+                        let value = evaluate_unguarded(key, context);
+                        *(*key_slot).tts_isnull.add(place) = value.is_none();
+                        *(*key_slot).tts_values.add(place) =
+                            value.unwrap_or(pg_sys::Datum::from(0));
+                    }
+                    let mut is_new = false;
+                    let wanted = match is_full {
+                        true => std::ptr::null_mut(),
+                        false => &raw mut is_new,
+                    };
+                    let entry = ffi::look_up_group_unguarded(table, key_slot, wanted);
+                    if is_new {
+                        // The place for what is kept with a group holds its number.
+                        (*entry).additional = std::ptr::without_provenance_mut(tuples.len());
+                        tuples.push((*entry).firstTuple);
+                    }
+                    if !entry.is_null() {
+                        *number = (*entry).additional.addr() as u64;
+                    }
+                    pg_sys::MemoryContextReset(memory);
+                }
+            });
+        }
+        numbers
+    }
+}
+
+/// No groups, by their numbers.
+fn by_number(counted: &[Counted]) -> HashAggregation {
+    HashAggregation::new(vec![Slot::from_index(0)], counted.to_vec())
+        .with_order(term_order)
+        .with_offer(dictionary::offer)
+}
+
+/// Makes a virtual slot a filled one.
+///
+/// # Safety
+/// A virtual slot.
+unsafe fn fill(slot: *mut pg_sys::TupleTableSlot) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+        (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
+    }
+}
+
+/// Type, modifier and collation of an expression.
+unsafe fn type_of(expr: *mut pg_sys::Node) -> (pg_sys::Oid, i32, pg_sys::Oid) {
+    // SAFETY: a live expression.
+    unsafe {
+        let (of_type, modifier) = (pg_sys::exprType(expr), pg_sys::exprTypmod(expr));
+        (of_type, modifier, pg_sys::exprCollation(expr))
+    }
+}
+
+/// A virtual slot of a query for columns of these types.
+unsafe fn virtual_slot(
+    estate: *mut pg_sys::EState,
+    types: &[(pg_sys::Oid, i32, pg_sys::Oid)],
+) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: a live query, whose memory is the current one.
+    unsafe {
+        let desc = pg_sys::CreateTemplateTupleDesc(types.len() as core::ffi::c_int);
+        for (n, &(of_type, modifier, collation)) in (1..).zip(types) {
+            pg_sys::TupleDescInitEntry(desc, n, std::ptr::null(), of_type, modifier, 0);
+            pg_sys::TupleDescInitEntryCollation(desc, n, collation);
+        }
+        pg_sys::ExecInitExtraTupleSlot(estate, desc, &raw const pg_sys::TTSOpsVirtual)
+    }
+}
+
+/// Makes places in the slot of columns of the columns of an expression.
+#[pg_guard]
+unsafe extern "C-unwind" fn to_column_slot(
+    node: *mut pg_sys::Node,
+    places: *mut core::ffi::c_void,
+) -> *mut pg_sys::Node {
+    // SAFETY: nodes are cast after a look at their tag; `places` has the place of each column.
+    unsafe {
+        if node.is_null() || (*node).type_ != pg_sys::NodeTag::T_Var {
+            return match node.is_null() {
+                true => node,
+                false => ffi::expression_tree_mutator(node, to_column_slot, places),
+            };
+        }
+        let var = &*node.cast::<pg_sys::Var>();
+        let cell = (var.varno as pg_sys::Index, var.varattno as usize - 1);
+        let places = &*places.cast::<Vec<(Cell, usize)>>();
+        let place = places.iter().find(|known| known.0 == cell).map(|p| p.1);
+        let (number, none) = (place.unwrap_or_default() as i16 + 1, pg_sys::InvalidOid);
+        pg_sys::makeVar(pg_sys::INDEX_VAR, number, pg_sys::INT8OID, -1, none, 0).cast()
+    }
+}
