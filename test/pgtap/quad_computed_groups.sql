@@ -1,7 +1,7 @@
 -- Groups and distinct rows by what is computed from columns of a join (Quad Count).
 \set setting quad.enable_quad_join
 begin;
-select plan(87);
+select plan(89);
 \ir lib/plan_of.sql
 \ir lib/same.sql
 
@@ -47,6 +47,8 @@ select doesnt_match(pg_temp.plan_of(query), 'Quad Count', name || ' is not') fro
     ('a column that is not a key', 'select a.o % 10, a.o + 0 * a.o, count(*) from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 group by a.o % 10, a.o, random()'),
     ('COUNT(DISTINCT)', 'select a.o % 10, count(distinct b.o) from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 group by 1'),
     ('a value for nearly each row', 'select a.s % 19999 as k, count(*) from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 group by 1'),
+    ('a key of too many columns', (select format('select (%s) %% 10 as k, count(*) from %s where %s group by 1', string_agg(format('a%s.p + a%1$s.o + a%1$s.g', n), ' + '),
+        string_agg('q a' || n, ', '), string_agg(format('a%s.s = a1.s and a%1$s.p = 1', n), ' and ')) from generate_series(1, 22) n)),
     ('GROUPING SETS', 'select a.o % 10, b.o, count(*) from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 group by grouping sets (1, 2)')
 ) x(name, query);
 
@@ -61,6 +63,8 @@ insert into shapes values
 select matches(pg_temp.plan_of(query), 'Quad Count', 'Quad Count for ' || name) from shapes where name like 'many %';
 select matches(pg_temp.plan_of(query, 'analyze, costs off, timing off, summary off'), 'Spilled: \d', 'files for ' || name) from shapes where name like 'many %';
 select pg_temp.same(query, 'little memory: ' || name) from shapes;
+select bag_eq('select k, count(*) as n from (' || query || ') x group by 1', 'select repeat(''k'', 2000) || s % 600 as k, 1::bigint as n from q group by 1', 'each key comes once: ' || name)
+    from (values ('long keys', 'select repeat(''k'', 2000) || a.s % 600 as k, count(*) from q a, q b where a.s = b.s and a.p = 1 and b.p = 3 group by 1')) x(name, query);
 declare some_keys scroll cursor with hold for select a.s % 7000 as k, count(*) as n from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 group by 1;
 select isnt_empty('fetch 10 from some_keys', 'a cursor over some of them');
 close some_keys;

@@ -661,8 +661,7 @@ impl HashAggregation {
         }
     }
 
-    /// Bytes that the groups in memory take.
-    pub fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         self.keys.bytes() + 8 * self.counts.len() * self.len()
     }
 

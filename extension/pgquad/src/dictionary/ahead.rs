@@ -126,7 +126,7 @@ struct Offer {
     node: u64,
     columns: Vec<Column>,
     misses: u32,
-    /// The terms of most rows are expected to be read.
+    /// Many rows are expected to read their terms ([`ROWS_PER_READ`]).
     expected: bool,
 }
 
@@ -167,8 +167,8 @@ struct Column {
 }
 
 impl Column {
-    /// Whether most of the rows between the last chunk's first one and the one that is `skipped` rows behind its end
-    /// have read a term.
+    /// Whether many of the rows from the last chunk's first one up to the one that is `skipped` rows behind its end
+    /// have read a term ([`ROWS_PER_READ`]), of this column or another one.
     fn is_read(&self, skipped: usize) -> bool {
         let passed = (self.last_rows + skipped) as u64;
         self.last_rows > 0 && (READS.get() - self.last_reads) * ROWS_PER_READ >= passed
@@ -265,7 +265,12 @@ impl Ahead {
 /// The rows of a chunk that has this id, if a column that was offered has it.
 pub fn offered(id: TermId) -> Option<Rows> {
     OFFERS.with_borrow_mut(|offers| {
-        let rows = offers.iter_mut().rev().find_map(|offer| offer.take(id));
+        let mut from = |expected: bool| {
+            let offers = offers.iter_mut().rev();
+            let mut offers = offers.filter(|offer| offer.expected == expected);
+            offers.find_map(|offer| offer.take(id))
+        };
+        let rows = from(true).or_else(|| from(false));
         offers.retain(|offer| offer.misses < MAX_MISSES);
         rows
     })

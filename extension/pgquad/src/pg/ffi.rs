@@ -411,7 +411,8 @@ pub unsafe fn expression_tree_mutator(
 }
 
 /// The entry of a hash table for the keys in a slot (`executor/executor.h`); NULL where there is none, and none is to
-/// be made because `is_new` is NULL. It is called without a guard: an ERROR leaves the guard of the caller.
+/// be made because `is_new` is NULL; and the hash of the keys. It is called without a guard: an ERROR leaves the guard
+/// of the caller.
 ///
 /// # Safety
 /// The table is one for the keys in the slot, which is filled. The caller is within a guard, and owns no memory there.
@@ -419,9 +420,10 @@ pub unsafe fn look_up_group_unguarded(
     table: pg_sys::TupleHashTable,
     slot: *mut pg_sys::TupleTableSlot,
     is_new: *mut bool,
+    hash: *mut u32,
 ) -> pg_sys::TupleHashEntry {
-    // SAFETY: the caller's promise; nobody asks for the hash.
-    unsafe { raw::LookupTupleHashEntry(table, slot, is_new, std::ptr::null_mut()) }
+    // SAFETY: the caller's promise.
+    unsafe { raw::LookupTupleHashEntry(table, slot, is_new, hash) }
 }
 
 /// Visits the expressions and subqueries of a query (`nodes/nodeFuncs.h`).

@@ -2,7 +2,9 @@
 //! of those groups are computed once, and groups with equal keys are put together.
 //!
 //! Keys are found in a hash table of PostgreSQL (`executor/execGrouping.c`), for they may be of any type. What memory
-//! has no room for waits, still by columns, until the groups before it have been handed out.
+//! has no room for waits, still by columns, divided by the hashes of the keys. When the groups in memory have been
+//! handed out, one part after the other is taken. A part that is too large is divided by further bits of the hashes, as
+//! in `executor/nodeAgg.c`, so that a key is computed a few times at most.
 
 use super::batch_row::evaluate_unguarded;
 use super::columns::{columns_of, Cell};
@@ -20,10 +22,13 @@ const GROUPS_AT_ONCE: usize = 1024;
 const OFFERED_GROUPS: usize = 16 * GROUPS_AT_ONCE;
 /// Stands for the number of a group that has no room.
 const NO_GROUP: u64 = u64::MAX;
+/// Bits of a key's hash by which the groups that wait are divided once, and how often there are such bits.
+const PART_BITS: u32 = 4;
+const MOST_LEVELS: u32 = u32::BITS / PART_BITS;
 /// Bytes of an entry of the hash table, of which half may be unused, and of what is kept beside it.
 const ENTRY_BYTES: usize = 2 * size_of::<pg_sys::TupleHashEntryData>() + size_of::<usize>();
 /// The memory for groups is shared by those by columns, those by keys, and those that wait.
-const SHARES_OF_MEMORY: usize = 3;
+pub const SHARES_OF_MEMORY: usize = 3;
 
 /// A key of groups.
 pub struct Key {
@@ -57,9 +62,13 @@ pub struct ComputedGroups {
     tuples: Vec<pg_sys::MinimalTuple>,
     /// The aggregates of each group, by its number.
     groups: HashAggregation,
-    /// Groups by columns that have no room.
-    rest: Option<HashAggregation>,
-    /// Bytes that groups which waited have taken in files.
+    /// How often what is being taken has been divided.
+    level: u32,
+    /// Groups by columns that have no room, by bits of the hash of their key.
+    parts: Vec<Option<HashAggregation>>,
+    /// Parts that wait, with how often they have been divided.
+    waiting: Vec<(u32, HashAggregation)>,
+    /// Bytes that groups by columns have taken in files which are closed.
     spilled: u64,
     upcoming: Upcoming,
     /// Groups by columns so far.
@@ -149,7 +158,9 @@ impl ComputedGroups {
                 query,
                 tuples: Vec::new(),
                 groups: by_number(counted),
-                rest: None,
+                level: 0,
+                parts: no_parts(),
+                waiting: Vec::new(),
                 spilled: 0,
                 upcoming: Upcoming::new(),
                 column_groups: 0,
@@ -162,7 +173,7 @@ impl ComputedGroups {
         &self.by
     }
 
-    /// Bytes that each kind of groups may take.
+    /// Bytes that groups by columns may take.
     pub fn room() -> usize {
         group_room() / SHARES_OF_MEMORY
     }
@@ -177,9 +188,11 @@ impl ComputedGroups {
         self.column_groups
     }
 
-    /// Bytes that groups which waited have taken in files.
+    /// Bytes that groups by columns have taken in files.
     pub fn spilled(&self) -> u64 {
-        self.spilled
+        let waiting = self.waiting.iter().map(|(_, part)| part);
+        let waiting = waiting.chain(self.parts.iter().flatten());
+        self.spilled + waiting.map(HashAggregation::spilled).sum::<u64>()
     }
 
     /// The aggregates of the groups that can be handed out.
@@ -200,9 +213,28 @@ impl ComputedGroups {
     }
 
     /// Takes all groups by columns, whose rows have all been counted, and gives them up.
-    pub fn take_all(&mut self, mut all: HashAggregation) {
+    pub fn take_all(&mut self, all: HashAggregation) {
+        self.level = 0;
+        self.column_groups += self.take_parts(all);
+    }
+
+    /// Takes what had no room, once the groups before it have been handed out; false if there is nothing.
+    pub fn take_rest(&mut self) -> bool {
+        self.restart();
+        let Some((level, mut part)) = self.waiting.pop() else {
+            return false;
+        };
+        self.level = level;
+        part.finish();
+        self.take_parts(part);
+        true
+    }
+
+    /// Takes all groups by columns of an aggregation. How many there were.
+    fn take_parts(&mut self, mut all: HashAggregation) -> u64 {
+        let mut taken = 0;
         loop {
-            self.column_groups += all.len() as u64;
+            taken += all.len() as u64;
             for first in (0..all.len()).step_by(GROUPS_AT_ONCE) {
                 if first % OFFERED_GROUPS == 0 {
                     let offered = first..all.len().min(first + OFFERED_GROUPS);
@@ -218,22 +250,17 @@ impl ComputedGroups {
             }
         }
         self.upcoming.withdraw();
-        self.spilled += all.spilled();
-        all.close();
+        self.give_up(all);
+        let parts = std::mem::replace(&mut self.parts, no_parts());
+        let next = self.level + 1;
+        let parts = parts.into_iter().flatten().map(|part| (next, part));
+        self.waiting.extend(parts);
+        taken
     }
 
-    /// Goes on with the groups that had no room, when those before have been handed out; false if there are none.
-    pub fn take_rest(&mut self) -> bool {
-        self.restart();
-        let Some(mut rest) = self.rest.take() else {
-            return false;
-        };
-        rest.finish();
-        // They have been counted already.
-        let counted = self.column_groups;
-        self.take_all(rest);
-        self.column_groups = counted;
-        true
+    fn give_up(&mut self, part: HashAggregation) {
+        self.spilled += part.spilled();
+        part.close();
     }
 
     /// Forgets the groups that have been handed out.
@@ -249,58 +276,63 @@ impl ComputedGroups {
         }
     }
 
-    /// Forgets everything.
+    /// Forgets all groups.
     pub fn close(&mut self) {
-        if let Some(rest) = self.rest.take() {
-            rest.close();
+        let waiting = std::mem::take(&mut self.waiting);
+        let parts = std::mem::replace(&mut self.parts, no_parts());
+        let waiting = waiting.into_iter().map(|(_, part)| part);
+        for part in waiting.chain(parts.into_iter().flatten()) {
+            self.give_up(part);
         }
         self.restart();
-        (self.spilled, self.column_groups) = (0, 0);
     }
 
     /// Adds some groups by columns, in the form of [`HashAggregation::groups`].
     fn take(&mut self, columns: Vec<Vec<u64>>, counts: Vec<Vec<u64>>) {
         interrupt();
-        let numbers = self.numbers_of(&columns);
-        let waits: Vec<bool> = numbers.iter().map(|&number| number == NO_GROUP).collect();
-        if !waits.contains(&true) {
-            let unbound = vec![0; numbers.len()];
+        let (numbers, hashes) = self.numbers_of(&columns);
+        let unbound = vec![0; numbers.len()];
+        if !numbers.contains(&NO_GROUP) {
             return self.groups.add_groups(&[numbers, unbound], &counts);
         }
-        let chosen = |column: &Vec<u64>, waiting: bool| -> Vec<u64> {
-            let values = column.iter().zip(&waits);
-            let values = values.filter(|(_, &waits)| waits == waiting);
-            values.map(|(&value, _)| value).collect()
-        };
-        let of = |all: &[Vec<u64>], waiting| -> Vec<Vec<u64>> {
-            all.iter().map(|column| chosen(column, waiting)).collect()
-        };
-        let numbers = chosen(&numbers, false);
-        let unbound = vec![0; numbers.len()];
+        let has_room = |row: &usize| numbers[*row] != NO_GROUP;
+        let (found, rest): (Vec<usize>, Vec<usize>) = (0..numbers.len()).partition(has_room);
+        let found_numbers = [numbers, unbound];
         self.groups
-            .add_groups(&[numbers, unbound], &of(&counts, false));
-        let query = self.query;
-        let (by, counted) = (&self.by, &self.counted);
-        let rest = self.rest.get_or_insert_with(|| {
-            HashAggregation::new(by.clone(), counted.clone())
-                .with_order(term_order)
-                .with_offer(dictionary::offer)
-                .within(Self::room(), &mut || spill_file(query))
-        });
-        rest.add_groups(&of(&columns, true), &of(&counts, true));
+            .add_groups(&chosen(&found_numbers, &found), &chosen(&counts, &found));
+        let mut of_parts: Vec<Vec<usize>> = vec![Vec::new(); self.parts.len()];
+        // The hash table goes by the lowest bits, which are the last ones here.
+        let shift = u32::BITS - PART_BITS * (self.level + 1);
+        for row in rest {
+            of_parts[(hashes[row] >> shift) as usize % (1 << PART_BITS)].push(row);
+        }
+        let room = Self::room() >> PART_BITS;
+        for (number, rows) in of_parts.iter().enumerate().filter(|(_, r)| !r.is_empty()) {
+            let (by, counted, query) = (&self.by, &self.counted, self.query);
+            let part = self.parts[number].get_or_insert_with(|| {
+                HashAggregation::new(by.clone(), counted.clone())
+                    .with_order(term_order)
+                    .with_offer(dictionary::offer)
+                    .within(room, &mut || spill_file(query))
+            });
+            part.add_groups(&chosen(&columns, rows), &chosen(&counts, rows));
+        }
     }
 
-    /// The numbers of the groups of some groups by columns; [`NO_GROUP`] for a new one that there is no room for.
-    fn numbers_of(&mut self, columns: &[Vec<u64>]) -> Vec<u64> {
+    /// The numbers of the groups of some groups by columns; [`NO_GROUP`] for a new one that there is no room for. Also
+    /// the hashes of their keys.
+    fn numbers_of(&mut self, columns: &[Vec<u64>]) -> (Vec<u64>, Vec<u32>) {
         let (values, unbound) = columns.split_at(self.by.len());
         let rows = unbound[0].len();
-        // SAFETY: a memory context of this node.
-        let bytes = unsafe { pg_sys::MemoryContextMemAllocated(self.memory, true) };
-        let bytes = bytes + ENTRY_BYTES * self.tuples.len() + self.groups.bytes();
-        let is_full = !self.tuples.is_empty() && bytes > Self::room();
-        let mut numbers = vec![NO_GROUP; rows];
+        let (mut numbers, mut hashes) = (vec![NO_GROUP; rows], vec![0; rows]);
+        // What has been divided by all bits of the hashes cannot be divided any more.
+        let room = match self.level < MOST_LEVELS {
+            true => Self::room(),
+            false => usize::MAX,
+        };
+        let beside = size_of::<u64>() * self.groups.words() + ENTRY_BYTES;
         let (column_slot, key_slot) = (self.column_slot, self.key_slot);
-        let (context, table) = (self.context, self.table);
+        let (context, table, all) = (self.context, self.table, self.memory);
         let (keys, tuples) = (&self.keys, &mut self.tuples);
         // SAFETY: the slots have room for all columns and keys. One guard serves all rows, as for filters: nothing
         // inside owns memory, and what may fail is called straight.
@@ -310,7 +342,7 @@ impl ComputedGroups {
                 (*context).ecxt_scantuple = column_slot;
                 fill(column_slot);
                 fill(key_slot);
-                for (row, number) in numbers.iter_mut().enumerate() {
+                for row in 0..rows {
                     for (place, column) in values.iter().enumerate() {
                         *(*column_slot).tts_isnull.add(place) = unbound[0][row] >> place & 1 == 1;
                         *(*column_slot).tts_values.add(place) =
@@ -322,26 +354,39 @@ impl ComputedGroups {
                         *(*key_slot).tts_values.add(place) =
                             value.unwrap_or(pg_sys::Datum::from(0));
                     }
+                    let bytes = (*all).mem_allocated + beside * tuples.len();
                     let mut is_new = false;
-                    let wanted = match is_full {
-                        true => std::ptr::null_mut(),
-                        false => &raw mut is_new,
+                    let may_be_new = match tuples.is_empty() || bytes <= room {
+                        true => &raw mut is_new,
+                        false => std::ptr::null_mut(),
                     };
-                    let entry = ffi::look_up_group_unguarded(table, key_slot, wanted);
+                    let hash = &raw mut hashes[row];
+                    let entry = ffi::look_up_group_unguarded(table, key_slot, may_be_new, hash);
                     if is_new {
                         // The place for what is kept with a group holds its number.
                         (*entry).additional = std::ptr::without_provenance_mut(tuples.len());
                         tuples.push((*entry).firstTuple);
                     }
                     if !entry.is_null() {
-                        *number = (*entry).additional.addr() as u64;
+                        numbers[row] = (*entry).additional.addr() as u64;
                     }
                     pg_sys::MemoryContextReset(memory);
                 }
             });
         }
-        numbers
+        (numbers, hashes)
     }
+}
+
+/// No parts of groups that wait.
+fn no_parts() -> Vec<Option<HashAggregation>> {
+    (0..1 << PART_BITS).map(|_| None).collect()
+}
+
+/// Some rows of columns.
+fn chosen(columns: &[Vec<u64>], rows: &[usize]) -> Vec<Vec<u64>> {
+    let of_rows = |column: &Vec<u64>| rows.iter().map(|&row| column[row]).collect();
+    columns.iter().map(of_rows).collect()
 }
 
 /// No groups, by their numbers.

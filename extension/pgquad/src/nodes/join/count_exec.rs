@@ -447,7 +447,6 @@ impl QuadCount {
             aggregation.close();
         }
         if let Some(computed) = &mut self.computed {
-            self.spilled += computed.spilled();
             computed.close();
         }
     }

@@ -11,6 +11,7 @@
 
 use super::aggregate::{is_column, is_of_columns, Aggregate};
 use super::columns::columns_of;
+use super::computed_groups::SHARES_OF_MEMORY;
 use super::count_exec::{self, QuadCount};
 use super::paths::quad_join_of;
 use super::plan;
@@ -130,7 +131,9 @@ impl Parts {
                 }
             }
         }
-        (parts.keys.len() <= MAX_COLUMNS).then_some(parts)
+        // SAFETY: live planner nodes.
+        let columns = unsafe { list_iter::<pg_sys::Node>(parts.columns()).count() };
+        (columns <= MAX_COLUMNS).then_some(parts)
     }
 
     /// Whether a key is no column.
@@ -239,7 +242,8 @@ unsafe fn new_path(
             // Those that the join makes.
             let mut made = groups;
             let columns = parts.columns();
-            if parts.is_computed() {
+            let is_computed = parts.is_computed();
+            if is_computed {
                 let (all, unknown) = (std::ptr::null_mut(), std::ptr::null_mut());
                 made = pg_sys::estimate_num_groups(root, columns, rows, all, unknown);
                 let mut cost = pg_sys::QualCost::default();
@@ -248,18 +252,24 @@ unsafe fn new_path(
                     pg_sys::cost_qual_eval_node(&mut of_key, key, root);
                     cost.per_tuple += of_key.per_tuple + pg_sys::cpu_operator_cost;
                 }
-                // The join does not compute what it would hand out.
-                let of_row = (*(*child).pathtarget).cost.per_tuple;
                 let regrouping = REGROUPING_TUPLES * pg_sys::cpu_tuple_cost;
-                computing = made * (cost.per_tuple + regrouping) - rows * of_row;
+                computing = made * (cost.per_tuple + regrouping);
             }
             let columns = f64::from((*columns).length);
             let part_bytes = COLUMN_BYTES * columns + parts.aggregate_bytes();
-            if spills(made, part_bytes) {
-                let records = (SPILL_WRITES * made).min(rows);
+            // Each record is written and read.
+            let cost_of = |records: f64| {
                 let pages = records * (part_bytes + GROUP_BYTES) / f64::from(pg_sys::BLCKSZ);
-                // Each is written and read.
-                spilling = 2.0 * (pages * pg_sys::seq_page_cost + records * pg_sys::cpu_tuple_cost);
+                2.0 * (pages * pg_sys::seq_page_cost + records * pg_sys::cpu_tuple_cost)
+            };
+            let shares = if is_computed { SHARES_OF_MEMORY } else { 1 } as f64;
+            if spills(shares * made, part_bytes) {
+                spilling = cost_of((SPILL_WRITES * made).min(rows));
+            }
+            let key_bytes = f64::from((*(*output).reltarget).width);
+            if is_computed && spills(shares * groups, key_bytes) {
+                // Keys of groups that wait are computed again.
+                spilling += cost_of(SPILL_WRITES * made) + computing;
             }
         }
         let path: *mut pg_sys::CustomPath = custom::new_path(output, methods);
