@@ -2,7 +2,8 @@
 //!
 //! `SELECT (COUNT(*) AS ?n) { ?p :year ?y } GROUP BY (FLOOR(?y / 10) AS ?decade)` counts the solutions of each `?y`
 //! first, which `Quad Groups` reads off the order of the quads. Then it adds up the counts of each decade. So the
-//! expression is computed once for each value instead of each solution.
+//! expression is computed once for each value instead of each solution. `{ ?s ?p ?o }` by what is computed from `?p` is
+//! answered by the predicates.
 
 use spargebra::algebra::{
     AggregateExpression, AggregateFunction, Expression, Function, GraphPattern,
@@ -20,9 +21,12 @@ pub(crate) fn by_value(
     count: &Variable,
 ) -> Option<(GraphPattern, Vec<(Variable, AggregateExpression)>)> {
     let found = Computed::of(inner)?;
-    let is_known = |variable: &Variable| found.knows(variable);
-    let is_bound = |variable: &Variable| variable == found.subject || variable == found.value;
-    if !found.heavy || !variables.iter().all(is_known) {
+    let value = found.value?;
+    let is_known = |variable: &Variable| variable == value || found.variables.contains(&variable);
+    let is_bound = |variable: &Variable| found.bound.contains(&variable);
+    // There are few predicates.
+    let is_worth_it = found.heavy || (found.calls && found.predicate == Some(value));
+    if !is_worth_it || !variables.iter().all(is_known) {
         return None;
     }
     let over_groups = |(name, aggregate): &(Variable, AggregateExpression)| {
@@ -32,30 +36,28 @@ pub(crate) fn by_value(
         ))
     };
     let aggregates = aggregates.iter().map(over_groups).collect::<Option<_>>()?;
-    Some((grouped(inner, found.value, count), aggregates))
+    Some((grouped(inner, value, count), aggregates))
 }
 
-/// Filters and computed variables over a single triple pattern that depend on nothing but its object.
+/// Filters and computed variables over a single triple pattern that depend on nothing but one of its variables.
 struct Computed<'p> {
-    subject: &'p Variable,
-    value: &'p Variable,
+    /// The variables of the pattern, and that of its predicate.
+    bound: Vec<&'p Variable>,
+    predicate: Option<&'p Variable>,
+    /// The one that all depends on, once there is something.
+    value: Option<&'p Variable>,
     variables: Vec<&'p Variable>,
+    /// Something costs more to compute than a group to make.
     heavy: bool,
+    /// A function is called.
+    calls: bool,
 }
 
 impl<'p> Computed<'p> {
     fn of(pattern: &'p GraphPattern) -> Option<Self> {
         match pattern {
             GraphPattern::Bgp { patterns } => match patterns.as_slice() {
-                [triple] => {
-                    let (subject, value) = ends_of(triple)?;
-                    Some(Self {
-                        subject,
-                        value,
-                        variables: Vec::new(),
-                        heavy: false,
-                    })
-                }
+                [triple] => Some(Self::over(triple)),
                 _ => None,
             },
             GraphPattern::Extend {
@@ -72,26 +74,37 @@ impl<'p> Computed<'p> {
         }
     }
 
+    fn over(triple: &'p TriplePattern) -> Self {
+        let predicate = match &triple.predicate {
+            NamedNodePattern::Variable(variable) => Some(variable),
+            NamedNodePattern::NamedNode(_) => None,
+        };
+        let ends = [&triple.subject, &triple.object].into_iter();
+        let ends = ends.filter_map(|end| match end {
+            TermPattern::Variable(variable) => Some(variable),
+            _ => None,
+        });
+        Self {
+            bound: ends.chain(predicate).collect(),
+            predicate,
+            value: None,
+            variables: Vec::new(),
+            heavy: false,
+            calls: false,
+        }
+    }
+
     fn with(mut self, expression: &Expression) -> Option<Self> {
-        let used = used_variables(expression);
+        for used in used_variables(expression) {
+            if self.variables.contains(&&used) {
+                continue;
+            }
+            let bound = *self.bound.iter().find(|&&bound| *bound == used)?;
+            (*self.value.get_or_insert(bound) == bound).then_some(())?;
+        }
         self.heavy |= is_heavy(expression);
-        (!is_volatile(expression) && used.iter().all(|v| self.knows(v))).then_some(self)
-    }
-
-    fn knows(&self, variable: &Variable) -> bool {
-        variable == self.value || self.variables.contains(&variable)
-    }
-}
-
-/// Subject and object of a pattern with a constant predicate, if they are two variables.
-fn ends_of(triple: &TriplePattern) -> Option<(&Variable, &Variable)> {
-    match (&triple.subject, &triple.predicate, &triple.object) {
-        (
-            TermPattern::Variable(subject),
-            NamedNodePattern::NamedNode(_),
-            TermPattern::Variable(object),
-        ) => (subject != object).then_some((subject, object)),
-        _ => None,
+        self.calls |= any(expression, |e| matches!(e, Expression::FunctionCall(..)));
+        (!is_volatile(expression)).then_some(self)
     }
 }
 

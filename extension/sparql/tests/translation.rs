@@ -575,6 +575,18 @@ FROM (
     assert!(pre(
         "SELECT ?k (COUNT(?x) AS ?n) { ?x :p ?y } GROUP BY (YEAR(?y) AS ?k)"
     ));
+    assert!(keyed("(COUNT(?p) AS ?n)", "?x ?p ?y"));
+    // There are few predicates.
+    let by_predicate = |pattern: &str| {
+        pre(&format!(
+            "SELECT ?k (COUNT(*) AS ?n) {{ {pattern} }} GROUP BY ?k"
+        ))
+    };
+    assert!(by_predicate("?x ?p ?y BIND(STR(?p) AS ?k)"));
+    assert!(by_predicate(":x ?p ?y BIND(STRLEN(STR(?p)) AS ?k)"));
+    assert!(!by_predicate("?x ?k ?y FILTER(?k != :a)"));
+    assert!(!by_predicate("?x ?p ?y BIND(STR(?p) AS ?k) FILTER(?y > 3)"));
+    assert!(!by_predicate("?x ?p ?y BIND(STR(?x) AS ?k)"));
     // What depends on more than the value and the number of solutions.
     assert!(!keyed("(COUNT(DISTINCT ?x) AS ?n)", "?x :p ?y"));
     assert!(!keyed("(COUNT(?k) AS ?n)", "?x :p ?y"));
