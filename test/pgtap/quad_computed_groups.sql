@@ -11,25 +11,32 @@ insert into q select i, 2, i % 37, 0 from generate_series(1, 20000) i where i % 
 insert into q select i, 3, i % 20, 0 from generate_series(1, 20000) i;
 analyze q;
 create temp table shapes (name text, query text);
+insert into shapes
+select name, what || ' from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 ' || rest from (values
+    ('counts', 'select a.o % 10 as k, count(*) as n', 'group by 1'),
+    ('no aggregates', 'select a.o % 10 as k', 'group by 1'),
+    ('least and greatest', 'select a.o % 10 as k, min(a.o + b.o) as l, max(a.o) as m, count(b.o) as n', 'group by 1'),
+    ('a key of two columns', 'select (a.o + b.o) % 13 as k, count(*) as n', 'group by 1'),
+    ('two keys of one column', 'select a.o % 7 as k, a.o % 3 as l, count(*) as n', 'group by 1, 2'),
+    ('a key twice', 'select a.o % 7 as k, count(*) as n, a.o % 7 as l', 'group by a.o % 7, a.o % 7'),
+    ('texts', 'select ''k'' || a.o % 7 as k, count(*) as n', 'group by 1'),
+    ('texts of any case', 'select (case when a.o % 2 = 0 then ''x'' else ''X'' end collate caseless) as k, count(*) as n',
+        'group by 1'),
+    ('numbers that are equal and look different', 'select round((a.o % 5)::numeric, (b.o % 3)::int) as k, count(*) as n',
+        'group by 1'),
+    ('no value', 'select nullif(a.o % 5, 0) as k, count(*) as n', 'group by 1'),
+    ('equal columns', 'select a.s % 10 as k, b.s % 10 as l, count(*) as n', 'group by 1, 2'),
+    ('HAVING', 'select a.o % 10 as k, count(*) as n', 'group by 1 having a.o % 10 > 3 and max(a.o) < 999'),
+    ('what is made of keys', 'select (a.o % 10) * 2 + count(*) as k, abs(a.o % 10) as l', 'group by a.o % 10'),
+    ('distinct values', 'select distinct a.o % 10 as k', ''),
+    ('distinct rows', 'select distinct b.o, a.o % 10 as k, ''k'' || b.o as l', ''),
+    ('nothing', 'select a.o % 10 as k, count(*) as n', 'and b.o < 0 group by 1')
+) x(name, what, rest);
 insert into shapes values
-    ('counts', 'select a.o % 10 as k, count(*) as n from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 group by 1'),
-    ('no aggregates', 'select a.o % 10 as k from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 group by 1'),
-    ('least and greatest', 'select a.o % 10 as k, min(a.o + b.o) as l, max(a.o) as m, count(b.o) as n from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 group by 1'),
-    ('a column beside', 'select b.o, b.o / 5 as k, max(a.o) as m from q a, q b where a.s = b.s and a.p = 3 and b.p = 2 group by 1, 2'),
-    ('a key of two columns', 'select (a.o + b.o) % 13 as k, count(*) as n from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 group by 1'),
-    ('two keys of one column', 'select a.o % 7 as k, a.o % 3 as l, count(*) as n from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 group by 1, 2'),
-    ('a key twice', 'select a.o % 7 as k, count(*) as n, a.o % 7 as l from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 group by a.o % 7, a.o % 7'),
-    ('texts', 'select ''k'' || a.o % 7 as k, count(*) as n from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 group by 1'),
-    ('texts of any case', 'select (case when a.o % 2 = 0 then ''x'' else ''X'' end collate caseless) as k, count(*) as n from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 group by 1'),
-    ('numbers that are equal and look different', 'select round((a.o % 5)::numeric, (b.o % 3)::int) as k, count(*) as n from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 group by 1'),
-    ('no value', 'select nullif(a.o % 5, 0) as k, count(*) as n from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 group by 1'),
-    ('what may be unbound', 'select b.o % 5 as k, coalesce(b.o, -1) as l, count(b.o) as n, count(*) as m from q a left join q b on b.s = a.s and b.p = 2 where a.p = 1 group by 1, 2'),
-    ('equal columns', 'select a.s % 10 as k, b.s % 10 as l, count(*) as n from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 group by 1, 2'),
-    ('HAVING', 'select a.o % 10 as k, count(*) as n from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 group by 1 having a.o % 10 > 3 and max(a.o) < 999'),
-    ('what is made of keys', 'select (a.o % 10) * 2 + count(*) as k, abs(a.o % 10) as l from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 group by a.o % 10'),
-    ('distinct values', 'select distinct a.o % 10 as k from q a, q b where a.s = b.s and a.p = 1 and b.p = 2'),
-    ('distinct rows', 'select distinct b.o, a.o % 10 as k, ''k'' || b.o as l from q a, q b where a.s = b.s and a.p = 1 and b.p = 2'),
-    ('nothing', 'select a.o % 10 as k, count(*) as n from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 and b.o < 0 group by 1');
+    ('a column beside', 'select b.o, b.o / 5 as k, max(a.o) as m'
+        ' from q a, q b where a.s = b.s and a.p = 3 and b.p = 2 group by 1, 2'),
+    ('what may be unbound', 'select b.o % 5 as k, coalesce(b.o, -1) as l, count(b.o) as n, count(*) as m'
+        ' from q a left join q b on b.s = a.s and b.p = 2 where a.p = 1 group by 1, 2');
 create collation caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 -- Whatever the costs.
 set local enable_hashagg = off;

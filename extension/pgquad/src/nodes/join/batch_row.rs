@@ -43,10 +43,7 @@ impl<'a> BatchRow<'a> {
     /// A virtual slot.
     pub unsafe fn begin(&self) {
         // SAFETY: the caller's promise.
-        unsafe {
-            (*self.slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
-            (*self.slot).tts_nvalid = (*(*self.slot).tts_tupleDescriptor).natts as i16;
-        }
+        unsafe { mark_filled(self.slot) }
     }
 
     /// Puts a row of the batch into the slot.
@@ -62,6 +59,18 @@ impl<'a> BatchRow<'a> {
                     pg_sys::Datum::from(ids.map_or(0, |ids| ids[row] ^ SIGN));
             }
         }
+    }
+}
+
+/// Makes a slot a filled one.
+///
+/// # Safety
+/// A virtual slot.
+pub unsafe fn mark_filled(slot: *mut pg_sys::TupleTableSlot) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
+        (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
     }
 }
 

@@ -1,7 +1,8 @@
 //! Columns of a query level's relations in planner expressions, and equalities of two of them.
 
+use crate::pg::ffi;
 use crate::pg::list::{list_iter, list_node};
-use pgrx::pg_sys;
+use pgrx::{pg_guard, pg_sys};
 
 /// A column of a relation: range table index and column number (0 = s .. 3 = g).
 pub type Cell = (pg_sys::Index, usize);
@@ -36,10 +37,19 @@ pub unsafe fn equal_columns(
             let own = (*var).varlevelsup == 0
                 && (*var).varattno > 0
                 && pg_sys::bms_is_member((*var).varno, relids);
-            own.then(|| ((*var).varno as pg_sys::Index, (*var).varattno as usize - 1))
+            own.then(|| cell_of(var))
         };
         Some((column(0)?, column(1)?))
     }
+}
+
+/// The column that a node is.
+///
+/// # Safety
+/// `var` is a live node, of a column.
+pub unsafe fn cell_of(var: *mut pg_sys::Var) -> Cell {
+    // SAFETY: the caller's promise.
+    unsafe { ((*var).varno as pg_sys::Index, (*var).varattno as usize - 1) }
 }
 
 /// The columns that an expression reads.
@@ -56,7 +66,7 @@ pub unsafe fn columns_of(node: *mut pg_sys::Node) -> Vec<Cell> {
         let vars = pg_sys::pull_var_clause(node, flags as i32);
         let mut cells = Vec::new();
         for var in list_iter::<pg_sys::Var>(vars) {
-            let cell = ((*var).varno as pg_sys::Index, (*var).varattno as usize - 1);
+            let cell = cell_of(var);
             if !cells.contains(&cell) {
                 cells.push(cell);
             }
@@ -77,5 +87,36 @@ pub unsafe fn place_in(scan_tlist: *mut pg_sys::List, var: *mut pg_sys::Var) -> 
             (*own).xpr.type_ == pg_sys::NodeTag::T_Var
                 && ((*own).varno, (*own).varattno) == ((*var).varno, (*var).varattno)
         })
+    }
+}
+
+/// A copy of an expression that reads a scan tuple: `place` tells the place there of each column of the query.
+///
+/// # Safety
+/// A live expression; the memory of the copy is the current one.
+pub unsafe fn to_places(
+    expr: *mut pg_sys::Node,
+    mut place: &dyn Fn(*mut pg_sys::Var) -> usize,
+) -> *mut pg_sys::Node {
+    // SAFETY: the caller's promise; the context is what `to_place` takes it for.
+    unsafe { to_place(expr, (&raw mut place).cast()) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn to_place(
+    node: *mut pg_sys::Node,
+    place: *mut core::ffi::c_void,
+) -> *mut pg_sys::Node {
+    // SAFETY: nodes are cast after a look at their tag; `place` is what `to_places` passes.
+    unsafe {
+        if node.is_null() || (*node).type_ != pg_sys::NodeTag::T_Var {
+            return match node.is_null() {
+                true => node,
+                false => ffi::expression_tree_mutator(node, to_place, place),
+            };
+        }
+        let place = &*place.cast::<&dyn Fn(*mut pg_sys::Var) -> usize>();
+        let (number, none) = (place(node.cast()) as i16 + 1, pg_sys::InvalidOid);
+        pg_sys::makeVar(pg_sys::INDEX_VAR, number, pg_sys::INT8OID, -1, none, 0).cast()
     }
 }

@@ -6,15 +6,16 @@
 //! handed out, one part after the other is taken. A part that is too large is divided by further bits of the hashes, as
 //! in `executor/nodeAgg.c`, so that a key is computed a few times at most.
 
-use super::batch_row::evaluate_unguarded;
-use super::columns::{columns_of, Cell};
-use super::group_spill::{group_room, spill_file, term_order};
-use crate::dictionary::{self, Upcoming};
+use super::batch_row::{evaluate_unguarded, mark_filled};
+use super::columns::{cell_of, to_places, Cell};
+use super::group_spill::{group_room, no_groups, spill_file};
+use crate::dictionary::Upcoming;
 use crate::pg::ffi;
 use crate::pg::interrupt::interrupt;
+use crate::pg::list::list_iter;
 use pgquad_btree::SIGN;
 use pgquad_exec::{Counted, HashAggregation, Slot};
-use pgrx::{pg_guard, pg_sys};
+use pgrx::pg_sys;
 
 /// Groups by columns whose keys are computed between two looks for a cancel request.
 const GROUPS_AT_ONCE: usize = 1024;
@@ -62,11 +63,7 @@ pub struct ComputedGroups {
     tuples: Vec<pg_sys::MinimalTuple>,
     /// The aggregates of each group, by its number.
     groups: HashAggregation,
-    /// How often what is being taken has been divided.
-    level: u32,
-    /// Groups by columns that have no room, by bits of the hash of their key.
-    parts: Vec<Option<HashAggregation>>,
-    /// Parts that wait, with how often they have been divided.
+    /// Groups by columns that have had no room, with how often they have been divided.
     waiting: Vec<(u32, HashAggregation)>,
     /// Bytes that groups by columns have taken in files which are closed.
     spilled: u64,
@@ -85,19 +82,21 @@ impl ComputedGroups {
         estate: *mut pg_sys::EState,
         keys: &[Key],
         counted: &[Counted],
-        slot_of: impl Fn(Cell) -> Slot,
+        slot_of: impl Fn(*mut pg_sys::Node) -> Slot,
     ) -> Self {
         // SAFETY: the caller's promise; descriptors, slots and memory are the query's, and end with it.
         unsafe {
             let query = (*estate).es_query_cxt;
             let before = pg_sys::MemoryContextSwitchTo(query);
             let (mut by, mut places): (Vec<Slot>, Vec<(Cell, usize)>) = (Vec::new(), Vec::new());
-            for cell in keys.iter().flat_map(|key| columns_of(key.expr)) {
-                let slot = slot_of(cell);
-                let place = by.iter().position(|&known| known == slot);
-                places.push((cell, place.unwrap_or(by.len())));
-                if place.is_none() {
-                    by.push(slot);
+            for key in keys {
+                for column in list_iter(pg_sys::pull_var_clause(key.expr, 0)) {
+                    let slot = slot_of(column);
+                    let place = by.iter().position(|&known| known == slot);
+                    places.push((cell_of(column.cast()), place.unwrap_or(by.len())));
+                    if place.is_none() {
+                        by.push(slot);
+                    }
                 }
             }
             let column_slot = virtual_slot(
@@ -138,8 +137,12 @@ impl ComputedGroups {
                 (*context).ecxt_per_tuple_memory,
                 false,
             );
+            let place = |column| {
+                let known = places.iter().find(|known| known.0 == cell_of(column));
+                known.map(|known| known.1).unwrap_or_default()
+            };
             let compiled = keys.iter().map(|key| {
-                let expr = to_column_slot(key.expr, (&raw mut places).cast());
+                let expr = to_places(key.expr, &place);
                 pg_sys::ExecInitExpr(expr.cast(), std::ptr::null_mut())
             });
             let compiled = compiled.collect();
@@ -158,8 +161,6 @@ impl ComputedGroups {
                 query,
                 tuples: Vec::new(),
                 groups: by_number(counted),
-                level: 0,
-                parts: no_parts(),
                 waiting: Vec::new(),
                 spilled: 0,
                 upcoming: Upcoming::new(),
@@ -190,9 +191,8 @@ impl ComputedGroups {
 
     /// Bytes that groups by columns have taken in files.
     pub fn spilled(&self) -> u64 {
-        let waiting = self.waiting.iter().map(|(_, part)| part);
-        let waiting = waiting.chain(self.parts.iter().flatten());
-        self.spilled + waiting.map(HashAggregation::spilled).sum::<u64>()
+        let waiting = self.waiting.iter().map(|(_, part)| part.spilled());
+        self.spilled + waiting.sum::<u64>()
     }
 
     /// The aggregates of the groups that can be handed out.
@@ -200,7 +200,7 @@ impl ComputedGroups {
         &self.groups
     }
 
-    /// The keys of a group, until [`Self::restart`].
+    /// The keys of a group, until [`Self::take_rest`].
     pub fn keys(&self, group: usize) -> Vec<Option<pg_sys::Datum>> {
         let slot = self.found_slot;
         // SAFETY: the slot is for these tuples, which live as long as the group; it has a place for each key.
@@ -214,8 +214,7 @@ impl ComputedGroups {
 
     /// Takes all groups by columns, whose rows have all been counted, and gives them up.
     pub fn take_all(&mut self, all: HashAggregation) {
-        self.level = 0;
-        self.column_groups += self.take_parts(all);
+        self.column_groups += self.take_parts(0, all);
     }
 
     /// Takes what had no room, once the groups before it have been handed out; false if there is nothing.
@@ -224,26 +223,32 @@ impl ComputedGroups {
         let Some((level, mut part)) = self.waiting.pop() else {
             return false;
         };
-        self.level = level;
         part.finish();
-        self.take_parts(part);
+        self.take_parts(level, part);
         true
     }
 
-    /// Takes all groups by columns of an aggregation. How many there were.
-    fn take_parts(&mut self, mut all: HashAggregation) -> u64 {
+    /// Takes all groups by columns of an aggregation that has been divided `level` times. How many there were.
+    fn take_parts(&mut self, level: u32, mut all: HashAggregation) -> u64 {
         let mut taken = 0;
+        let mut parts: Vec<Option<HashAggregation>> = (0..1 << PART_BITS).map(|_| None).collect();
         loop {
             taken += all.len() as u64;
             for first in (0..all.len()).step_by(GROUPS_AT_ONCE) {
                 if first % OFFERED_GROUPS == 0 {
                     let offered = first..all.len().min(first + OFFERED_GROUPS);
-                    let ids = || all.groups(offered.clone()).0[..self.by.len()].to_vec();
-                    self.upcoming.batch(offered.len(), ids);
+                    let ids = |place| {
+                        offered
+                            .clone()
+                            .filter_map(|n| all.value(n, place))
+                            .collect()
+                    };
+                    let columns = || (0..self.by.len()).map(ids).collect();
+                    self.upcoming.batch(offered.len(), columns);
                 }
                 let some = first..all.len().min(first + GROUPS_AT_ONCE);
                 let (columns, counts) = all.groups(some);
-                self.take(columns, counts);
+                self.take(level, columns, counts, &mut parts);
             }
             if !all.next_part() {
                 break;
@@ -251,9 +256,7 @@ impl ComputedGroups {
         }
         self.upcoming.withdraw();
         self.give_up(all);
-        let parts = std::mem::replace(&mut self.parts, no_parts());
-        let next = self.level + 1;
-        let parts = parts.into_iter().flatten().map(|part| (next, part));
+        let parts = parts.into_iter().flatten().map(|part| (level + 1, part));
         self.waiting.extend(parts);
         taken
     }
@@ -264,7 +267,7 @@ impl ComputedGroups {
     }
 
     /// Forgets the groups that have been handed out.
-    pub fn restart(&mut self) {
+    fn restart(&mut self) {
         self.upcoming.withdraw();
         self.tuples.clear();
         self.groups = by_number(&self.counted);
@@ -278,19 +281,28 @@ impl ComputedGroups {
 
     /// Forgets all groups.
     pub fn close(&mut self) {
-        let waiting = std::mem::take(&mut self.waiting);
-        let parts = std::mem::replace(&mut self.parts, no_parts());
-        let waiting = waiting.into_iter().map(|(_, part)| part);
-        for part in waiting.chain(parts.into_iter().flatten()) {
+        for (_, part) in std::mem::take(&mut self.waiting) {
             self.give_up(part);
         }
         self.restart();
     }
 
-    /// Adds some groups by columns, in the form of [`HashAggregation::groups`].
-    fn take(&mut self, columns: Vec<Vec<u64>>, counts: Vec<Vec<u64>>) {
+    /// Adds some groups by columns, in the form of [`HashAggregation::groups`]. Those that have no room go to `parts`,
+    /// by bits of the hash of their key.
+    fn take(
+        &mut self,
+        level: u32,
+        columns: Vec<Vec<u64>>,
+        counts: Vec<Vec<u64>>,
+        parts: &mut [Option<HashAggregation>],
+    ) {
         interrupt();
-        let (numbers, hashes) = self.numbers_of(&columns);
+        // What has been divided by all bits of the hashes cannot be divided any more.
+        let room = match level < MOST_LEVELS {
+            true => Self::room(),
+            false => usize::MAX,
+        };
+        let (numbers, hashes) = self.numbers_of(&columns, room);
         let unbound = vec![0; numbers.len()];
         if !numbers.contains(&NO_GROUP) {
             return self.groups.add_groups(&[numbers, unbound], &counts);
@@ -300,36 +312,28 @@ impl ComputedGroups {
         let found_numbers = [numbers, unbound];
         self.groups
             .add_groups(&chosen(&found_numbers, &found), &chosen(&counts, &found));
-        let mut of_parts: Vec<Vec<usize>> = vec![Vec::new(); self.parts.len()];
+        let mut of_parts: Vec<Vec<usize>> = vec![Vec::new(); parts.len()];
         // The hash table goes by the lowest bits, which are the last ones here.
-        let shift = u32::BITS - PART_BITS * (self.level + 1);
+        let shift = u32::BITS - PART_BITS * (level + 1);
         for row in rest {
-            of_parts[(hashes[row] >> shift) as usize % (1 << PART_BITS)].push(row);
+            of_parts[(hashes[row] >> shift) as usize % parts.len()].push(row);
         }
         let room = Self::room() >> PART_BITS;
         for (number, rows) in of_parts.iter().enumerate().filter(|(_, r)| !r.is_empty()) {
             let (by, counted, query) = (&self.by, &self.counted, self.query);
-            let part = self.parts[number].get_or_insert_with(|| {
-                HashAggregation::new(by.clone(), counted.clone())
-                    .with_order(term_order)
-                    .with_offer(dictionary::offer)
-                    .within(room, &mut || spill_file(query))
+            let part = parts[number].get_or_insert_with(|| {
+                no_groups(by.clone(), counted.clone()).within(room, &mut || spill_file(query))
             });
             part.add_groups(&chosen(&columns, rows), &chosen(&counts, rows));
         }
     }
 
-    /// The numbers of the groups of some groups by columns; [`NO_GROUP`] for a new one that there is no room for. Also
-    /// the hashes of their keys.
-    fn numbers_of(&mut self, columns: &[Vec<u64>]) -> (Vec<u64>, Vec<u32>) {
+    /// The numbers of the groups of some groups by columns; [`NO_GROUP`] for a new one, where all take `room` bytes.
+    /// Also the hashes of their keys.
+    fn numbers_of(&mut self, columns: &[Vec<u64>], room: usize) -> (Vec<u64>, Vec<u32>) {
         let (values, unbound) = columns.split_at(self.by.len());
         let rows = unbound[0].len();
         let (mut numbers, mut hashes) = (vec![NO_GROUP; rows], vec![0; rows]);
-        // What has been divided by all bits of the hashes cannot be divided any more.
-        let room = match self.level < MOST_LEVELS {
-            true => Self::room(),
-            false => usize::MAX,
-        };
         let beside = size_of::<u64>() * self.groups.words() + ENTRY_BYTES;
         let (column_slot, key_slot) = (self.column_slot, self.key_slot);
         let (context, table, all) = (self.context, self.table, self.memory);
@@ -340,8 +344,8 @@ impl ComputedGroups {
             let memory = (*context).ecxt_per_tuple_memory;
             pg_sys::ffi::pg_guard_ffi_boundary(|| {
                 (*context).ecxt_scantuple = column_slot;
-                fill(column_slot);
-                fill(key_slot);
+                mark_filled(column_slot);
+                mark_filled(key_slot);
                 for row in 0..rows {
                     for (place, column) in values.iter().enumerate() {
                         *(*column_slot).tts_isnull.add(place) = unbound[0][row] >> place & 1 == 1;
@@ -378,11 +382,6 @@ impl ComputedGroups {
     }
 }
 
-/// No parts of groups that wait.
-fn no_parts() -> Vec<Option<HashAggregation>> {
-    (0..1 << PART_BITS).map(|_| None).collect()
-}
-
 /// Some rows of columns.
 fn chosen(columns: &[Vec<u64>], rows: &[usize]) -> Vec<Vec<u64>> {
     let of_rows = |column: &Vec<u64>| rows.iter().map(|&row| column[row]).collect();
@@ -391,21 +390,7 @@ fn chosen(columns: &[Vec<u64>], rows: &[usize]) -> Vec<Vec<u64>> {
 
 /// No groups, by their numbers.
 fn by_number(counted: &[Counted]) -> HashAggregation {
-    HashAggregation::new(vec![Slot::from_index(0)], counted.to_vec())
-        .with_order(term_order)
-        .with_offer(dictionary::offer)
-}
-
-/// Makes a virtual slot a filled one.
-///
-/// # Safety
-/// A virtual slot.
-unsafe fn fill(slot: *mut pg_sys::TupleTableSlot) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        (*slot).tts_flags &= !(pg_sys::TTS_FLAG_EMPTY as u16);
-        (*slot).tts_nvalid = (*(*slot).tts_tupleDescriptor).natts as i16;
-    }
+    no_groups(vec![Slot::from_index(0)], counted.to_vec())
 }
 
 /// Type, modifier and collation of an expression.
@@ -430,28 +415,5 @@ unsafe fn virtual_slot(
             pg_sys::TupleDescInitEntryCollation(desc, n, collation);
         }
         pg_sys::ExecInitExtraTupleSlot(estate, desc, &raw const pg_sys::TTSOpsVirtual)
-    }
-}
-
-/// Makes places in the slot of columns of the columns of an expression.
-#[pg_guard]
-unsafe extern "C-unwind" fn to_column_slot(
-    node: *mut pg_sys::Node,
-    places: *mut core::ffi::c_void,
-) -> *mut pg_sys::Node {
-    // SAFETY: nodes are cast after a look at their tag; `places` has the place of each column.
-    unsafe {
-        if node.is_null() || (*node).type_ != pg_sys::NodeTag::T_Var {
-            return match node.is_null() {
-                true => node,
-                false => ffi::expression_tree_mutator(node, to_column_slot, places),
-            };
-        }
-        let var = &*node.cast::<pg_sys::Var>();
-        let cell = (var.varno as pg_sys::Index, var.varattno as usize - 1);
-        let places = &*places.cast::<Vec<(Cell, usize)>>();
-        let place = places.iter().find(|known| known.0 == cell).map(|p| p.1);
-        let (number, none) = (place.unwrap_or_default() as i16 + 1, pg_sys::InvalidOid);
-        pg_sys::makeVar(pg_sys::INDEX_VAR, number, pg_sys::INT8OID, -1, none, 0).cast()
     }
 }

@@ -5,11 +5,10 @@
 //! ([`ComputedGroups`]).
 
 use super::aggregate::{argument, is_column, Aggregate};
-use super::columns::Cell;
 use super::computed_groups::{ComputedGroups, Key};
 use super::exec;
-use super::group_spill::{group_room, spill_file, term_order};
-use crate::dictionary::{self, Upcoming};
+use super::group_spill::{group_room, no_groups, spill_file};
+use crate::dictionary::Upcoming;
 use crate::nodes::custom::{self, ScanNode};
 use crate::pg::compat;
 use crate::pg::ffi::Methods;
@@ -117,9 +116,7 @@ impl ScanNode for QuadCount {
                 let operators = oids_of((*scan).custom_private);
                 let with_operator = |(&expr, equal)| Key { expr, equal };
                 let keys: Vec<Key> = keys.iter().zip(operators).map(with_operator).collect();
-                let slot_of =
-                    |cell: Cell| exec::slot_of_cell(child, cell).unwrap_or_else(|| missing());
-                ComputedGroups::new(estate, &keys, &counted, slot_of)
+                ComputedGroups::new(estate, &keys, &counted, slot)
             });
             let by = match &computed {
                 Some(computed) => computed.by().to_vec(),
@@ -332,11 +329,7 @@ impl QuadCount {
             // SAFETY: the caller's promise.
             unsafe {
                 timed(join, 0, || (exec::begin_aggregation(join, &all), 0));
-                timed(join, 0, || {
-                    let all = exec::aggregate_rows(join, all);
-                    let rows = all.rows();
-                    (all, rows)
-                })
+                aggregate_all(join, all)
             }
         });
         let computed = self.computed.as_mut()?;
@@ -366,11 +359,7 @@ impl QuadCount {
             let few = timed(join, 0, || (exec::begin_aggregation(join, &all), 0));
             self.is_complete = !(few && is_set);
             self.aggregation = Some(match self.is_complete {
-                true => timed(join, 0, || {
-                    let all = exec::aggregate_rows(join, all);
-                    let rows = all.rows();
-                    (all, rows)
-                }),
+                true => aggregate_all(join, all),
                 false => all.early(),
             });
         }
@@ -378,10 +367,8 @@ impl QuadCount {
 
     /// None yet; memory has `room` bytes for them.
     fn no_groups(&self, room: usize) -> HashAggregation {
-        HashAggregation::new(self.by.clone(), self.counted.clone())
+        no_groups(self.by.clone(), self.counted.clone())
             .with_arguments(self.arguments.clone())
-            .with_order(term_order)
-            .with_offer(dictionary::offer)
             .within(room, &mut || spill_file(self.context))
     }
 
@@ -481,6 +468,21 @@ fn ids(
     let extremes = (0..counted.len()).filter(is_extreme);
     let extremes = extremes.map(|place| column(&|group| aggregation.extreme(group, place)));
     keys.chain(extremes).collect()
+}
+
+/// Has the join count all rows.
+///
+/// # Safety
+/// `join` is the begun child, whose aggregation has begun.
+unsafe fn aggregate_all(join: *mut pg_sys::PlanState, all: HashAggregation) -> HashAggregation {
+    // SAFETY: the caller's promise.
+    unsafe {
+        timed(join, 0, || {
+            let all = exec::aggregate_rows(join, all);
+            let rows = all.rows();
+            (all, rows)
+        })
+    }
 }
 
 /// Runs `body`, which has the join count rows, and gives how many there have been since it was begun; `before` of them

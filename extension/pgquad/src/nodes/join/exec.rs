@@ -2,7 +2,7 @@
 //! by row.
 
 use super::candidates::Candidates;
-use super::columns::{place_in, Cell};
+use super::columns::{place_in, to_places};
 use super::expression_filters::TestExpr;
 use super::feedback::with_feedback;
 use super::outer_input::OuterInput;
@@ -15,7 +15,7 @@ use crate::cluster::ShardedReader;
 use crate::dictionary::Upcoming;
 use crate::nodes::custom::{self, ScanNode};
 use crate::pg::compat;
-use crate::pg::ffi::{self, Methods};
+use crate::pg::ffi::Methods;
 use crate::pg::list::{list_iter, list_node};
 use crate::settings;
 use crate::table::TableReader;
@@ -397,20 +397,6 @@ pub unsafe fn slot_of(state: *mut pg_sys::PlanState, var: *mut pg_sys::Var) -> O
     }
 }
 
-/// As [`slot_of`], of a column given by its relation and number.
-///
-/// # Safety
-/// As for [`slot_of`].
-pub unsafe fn slot_of_cell(state: *mut pg_sys::PlanState, cell: Cell) -> Option<Slot> {
-    let var = pg_sys::Var {
-        varno: cell.0 as _,
-        varattno: cell.1 as i16 + 1,
-        ..Default::default()
-    };
-    // SAFETY: the caller's promise.
-    unsafe { slot_of(state, (&raw const var).cast_mut()) }
-}
-
 /// An expression over columns of the query as an argument of sums or extremes of the join's rows: its number, and the
 /// variables that it is computed from.
 /// `None` where it reads something else than variables of the answer.
@@ -438,7 +424,8 @@ pub unsafe fn add_argument(
             Some(join.plan.output[at])
         };
         let needs: Vec<Slot> = places.iter().map(slot).collect::<Option<_>>()?;
-        let expr = to_scan_tuple(expr, state.cast()).cast::<pg_sys::Expr>();
+        let place = |var| place_of(state, var).unwrap_or_default();
+        let expr = to_places(expr, &place).cast::<pg_sys::Expr>();
         let arguments = &mut join.source.arguments;
         arguments.push(ArgumentExpr {
             expr,
@@ -448,27 +435,6 @@ pub unsafe fn add_argument(
             upcoming: Upcoming::new(),
         });
         Some((Argument::from_index(arguments.len() - 1), needs))
-    }
-}
-
-/// Makes places in the scan tuple of the columns of an expression.
-#[pg_guard]
-unsafe extern "C-unwind" fn to_scan_tuple(
-    node: *mut pg_sys::Node,
-    state: *mut core::ffi::c_void,
-) -> *mut pg_sys::Node {
-    // SAFETY: nodes are cast after a look at their tag; `state` is the begun node of `add_argument`, which has all
-    // columns.
-    unsafe {
-        if node.is_null() || (*node).type_ != pg_sys::NodeTag::T_Var {
-            return match node.is_null() {
-                true => node,
-                false => ffi::expression_tree_mutator(node, to_scan_tuple, state),
-            };
-        }
-        let place = place_of(state.cast(), node.cast()).unwrap_or_default();
-        let (number, none) = (place as i16 + 1, pg_sys::InvalidOid);
-        pg_sys::makeVar(pg_sys::INDEX_VAR, number, pg_sys::INT8OID, -1, none, 0).cast()
     }
 }
 

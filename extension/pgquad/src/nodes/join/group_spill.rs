@@ -1,10 +1,12 @@
-//! Memory for the groups of a hash aggregation, and the temporary files for those that it has no room for.
+//! The groups of a hash aggregation: how their terms are compared, memory for them, and the temporary files for those
+//! that it has no room for.
 
+use crate::dictionary;
 use crate::pg::interrupt::interrupt;
 use crate::storage::TempFile;
 use crate::term::order_of;
 use pgquad_btree::SIGN;
-use pgquad_exec::Spill;
+use pgquad_exec::{Counted, HashAggregation, Slot, Spill};
 use pgrx::pg_sys;
 use std::cmp::Ordering;
 
@@ -32,6 +34,13 @@ impl Spill for Waiting {
             file.close();
         }
     }
+}
+
+/// No groups yet, by these variables, whose terms are compared by way of the dictionary.
+pub fn no_groups(by: Vec<Slot>, counted: Vec<Counted>) -> HashAggregation {
+    HashAggregation::new(by, counted)
+        .with_order(term_order)
+        .with_offer(dictionary::offer)
 }
 
 /// Bytes for groups.

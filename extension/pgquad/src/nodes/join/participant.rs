@@ -3,12 +3,12 @@
 
 use super::expression_filters::TestExpr;
 use super::feedback::with_feedback;
-use super::group_spill::{spill_file, term_order};
+use super::group_spill::{no_groups, spill_file, term_order};
 use super::shipped_filters;
 use super::source::{ArgumentExpr, NodeSource};
 use crate::cluster::exchange::{self, Meeting, Peer};
 use crate::cluster::{self, damaged, Scope, ShardedReader};
-use crate::dictionary::{self, Upcoming};
+use crate::dictionary::Upcoming;
 use crate::pg::error::raise_hint;
 use crate::pg::ffi::flush_to_client;
 use crate::table::TableReader;
@@ -468,10 +468,8 @@ fn aggregation(
     });
     let slots = |numbers: &[u16]| -> Vec<Slot> { numbers.iter().copied().map(Slot::new).collect() };
     let arguments = counting.arguments.iter().map(|(_, needs)| slots(needs));
-    HashAggregation::new(slots(&counting.by), counted.collect())
+    no_groups(slots(&counting.by), counted.collect())
         .with_arguments(arguments.collect())
-        .with_order(term_order)
-        .with_offer(dictionary::offer)
         .repartitioned()
         .within(start.hash_memory as usize - found_room(start), &mut || {
             spill_file(context)
