@@ -56,6 +56,15 @@ pub struct Packed<'a> {
     pub blocks: Vec<&'a [u8]>,
 }
 
+impl Packed<'_> {
+    /// About how many bytes it takes in a message.
+    fn bytes(&self) -> usize {
+        let beside = size_of::<u128>() + size_of::<u16>();
+        let blocks = self.blocks.iter().map(|block| block.len() + 4);
+        self.hashes.len() * beside + blocks.sum::<usize>() + 64
+    }
+}
+
 /// What a node is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
@@ -232,6 +241,7 @@ impl<'a> Request<'a> {
                 });
             }
             Self::EncodePacked(packed) => {
+                writer.reserve(packed.iter().map(Packed::bytes).sum());
                 writer.u8(8);
                 writer.u32(packed.len() as u32);
                 for packed in packed {

@@ -89,6 +89,8 @@ pub struct Waiting<S> {
     /// The terms with tickets from `done` on, which is the first that has no id. Some of the others may have theirs.
     open: VecDeque<Key>,
     done: u64,
+    /// Memory for the ids of a batch and for its quads: new memory costs a page fault for each of its pages.
+    buffers: (Vec<i64>, Vec<[i64; 4]>),
 }
 
 impl<S: BuildHasher + Default> Default for Waiting<S> {
@@ -104,6 +106,7 @@ impl<S: BuildHasher + Default> Default for Waiting<S> {
             bytes: 0,
             open: VecDeque::new(),
             done: 0,
+            buffers: Default::default(),
         }
     }
 }
@@ -215,21 +218,27 @@ impl<S: BuildHasher + Default> Waiting<S> {
         self.chunks.is_empty()
     }
 
-    /// The quads that need not wait any more.
-    pub fn take_ready(&mut self) -> Vec<[i64; 4]> {
-        let mut ready = Vec::new();
-        while let Some(chunk) = self.chunks.front() {
-            if chunk.end > self.done {
+    /// Calls `each` with the quads that need not wait any more, batch by batch.
+    pub fn take_ready(&mut self, mut each: impl FnMut(&[[i64; 4]])) {
+        let (mut ids, mut ready) = std::mem::take(&mut self.buffers);
+        while self
+            .chunks
+            .front()
+            .is_some_and(|chunk| chunk.end <= self.done)
+        {
+            let Some(chunk) = self.chunks.pop_front() else {
                 break;
-            }
-            let ids: Vec<i64> = chunk.marks.iter().map(|&mark| self.id(mark)).collect();
+            };
+            self.bytes -= chunk.bytes();
+            ids.clear();
+            ids.extend(chunk.marks.iter().map(|&mark| self.id(mark)));
             let last = ids.len() - 1;
             let id = |position: u32| ids[(position as usize).min(last)];
+            ready.clear();
             ready.extend(chunk.quads.iter().map(|quad| quad.map(id)));
-            self.bytes -= chunk.bytes();
-            self.chunks.pop_front();
+            each(&ready);
         }
-        ready
+        self.buffers = (ids, ready);
     }
 
     /// The id of a term of quads that are ready.
@@ -355,7 +364,7 @@ mod tests {
                         waiting.resolve(ticket, id_of(term));
                     }
                 }
-                got.extend(waiting.take_ready());
+                waiting.take_ready(|quads| got.extend_from_slice(quads));
                 let left: usize = waiting.chunks.iter().map(|chunk| chunk.quads.len()).sum();
                 prop_assert_eq!(got.len() + left, expected.len());
                 waiting.limit(bytes, 12);
@@ -363,7 +372,7 @@ mod tests {
             for (ticket, term) in open {
                 waiting.resolve(ticket, id_of(term));
             }
-            got.extend(waiting.take_ready());
+            waiting.take_ready(|quads| got.extend_from_slice(quads));
             prop_assert_eq!(got, expected);
             prop_assert_eq!(waiting.bytes(), 0);
         }

@@ -62,6 +62,11 @@ impl Writer {
         self.bytes.is_empty()
     }
 
+    /// Makes room for about so many bytes: a message that grows is copied again and again.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.bytes.reserve(bytes);
+    }
+
     /// One byte.
     pub fn u8(&mut self, value: u8) {
         self.bytes.push(value);

@@ -199,7 +199,7 @@ impl Loader {
             return;
         }
         match &mut self.work {
-            Work::Large(encoder, rows) => rows.push(&encoder.encode(batch)),
+            Work::Large(encoder, rows) => encoder.encode(batch, |quads| rows.push(quads)),
             Work::Small(first @ None) if batch.quads.len() <= SMALL_QUADS => *first = Some(batch),
             Work::Small(first) => {
                 // SAFETY: a setting of PostgreSQL.
@@ -207,7 +207,7 @@ impl Loader {
                 let mut encoder = BulkEncoder::new(memory / 2);
                 let mut rows = Rows::new(&self.store, memory / 2);
                 for batch in first.take().into_iter().chain([batch]) {
-                    rows.push(&encoder.encode(batch));
+                    encoder.encode(batch, |quads| rows.push(quads));
                 }
                 self.work = Work::Large(Box::new(encoder), rows);
             }
@@ -225,7 +225,7 @@ impl Loader {
             }
             Work::Large(encoder, mut rows) => {
                 progress.set_phase(Phase::Terms);
-                rows.push(&encoder.finish());
+                encoder.finish(|quads| rows.push(quads));
                 progress.set_phase(Phase::Quads);
                 rows.finish()
             }

@@ -14,6 +14,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use pgquad_btree::Quad;
 use pgquad_cluster::dictionary::{Answer, Term, MAX_TERMS};
 use pgquad_cluster::{Damaged, Mark, Waiting};
 use pgquad_reader::{Batch, BatchTerm};
@@ -102,7 +103,7 @@ impl DistributedEncoder {
     }
 
     /// As [`super::BulkEncoder::encode`].
-    pub fn encode(&mut self, batch: Batch) -> Vec<[i64; 4]> {
+    pub fn encode(&mut self, batch: Batch, mut each: impl FnMut(&[Quad])) {
         self.waiting.limit(self.memory / 2, batch.terms.len());
         let marks = self.marks(&batch);
         self.waiting.push(batch.quads, marks);
@@ -110,20 +111,19 @@ impl DistributedEncoder {
             self.send_oldest();
         }
         self.take_answers();
-        let mut ready = self.waiting.take_ready();
+        self.waiting.take_ready(&mut each);
         let most = self.memory / 16 * WAITING_SIXTEENTHS;
         if self.waiting.bytes() > most {
             self.receive_all();
-            ready.extend(self.waiting.take_ready());
+            self.waiting.take_ready(&mut each);
         }
         if self.waiting.bytes() > most {
             if !self.held_back.is_empty() {
                 self.choose_symbols();
             }
             self.send_all();
-            ready.extend(self.waiting.take_ready());
+            self.waiting.take_ready(&mut each);
         }
-        ready
     }
 
     /// As [`super::BulkEncoder::take_answers`].
@@ -132,16 +132,15 @@ impl DistributedEncoder {
     }
 
     /// As [`super::BulkEncoder::finish`].
-    pub fn finish(mut self) -> Vec<[i64; 4]> {
+    pub fn finish(mut self, each: impl FnMut(&[Quad])) {
         if self.symbols.is_none() {
             self.choose_symbols();
         }
         self.send_all();
-        let ready = self.waiting.take_ready();
+        self.waiting.take_ready(each);
         if !self.waiting.is_empty() {
             damaged(Damaged);
         }
-        ready
     }
 
     /// Marks for the terms of a batch, and behind them the one of the default graph. Terms that are not known are

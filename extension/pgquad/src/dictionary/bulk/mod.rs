@@ -6,6 +6,7 @@ mod distributed;
 mod local;
 mod training;
 
+use pgquad_btree::Quad;
 use pgquad_reader::Batch;
 
 use super::symbol_tables::Numbered;
@@ -41,12 +42,12 @@ impl BulkEncoder {
         }
     }
 
-    /// Takes the next batch of the document and gives quads as ids. They are of this batch, or of earlier batches whose
-    /// terms have got their ids meanwhile. None are lost: the rest comes later, or with [`Self::finish`].
-    pub fn encode(&mut self, batch: Batch) -> Vec<[i64; 4]> {
+    /// Takes the next batch of the document and calls `each` with quads as ids. They are of this batch, or of earlier
+    /// batches whose terms have got their ids meanwhile. None are lost: the rest comes later, or with [`Self::finish`].
+    pub fn encode(&mut self, batch: Batch, mut each: impl FnMut(&[Quad])) {
         match self {
-            Self::Local(encoder) => encoder.encode(&batch),
-            Self::Distributed(encoder) => encoder.encode(batch),
+            Self::Local(encoder) => each(&encoder.encode(&batch)),
+            Self::Distributed(encoder) => encoder.encode(batch, each),
         }
     }
 
@@ -58,14 +59,11 @@ impl BulkEncoder {
         }
     }
 
-    /// Ends the document: all its terms are in the dictionary now. Gives the quads that are still missing.
-    pub fn finish(self) -> Vec<[i64; 4]> {
+    /// Ends the document: all its terms are in the dictionary now. Calls `each` with the quads that are still missing.
+    pub fn finish(self, each: impl FnMut(&[Quad])) {
         match self {
-            Self::Local(encoder) => {
-                encoder.finish();
-                Vec::new()
-            }
-            Self::Distributed(encoder) => encoder.finish(),
+            Self::Local(encoder) => encoder.finish(),
+            Self::Distributed(encoder) => encoder.finish(each),
         }
     }
 }
