@@ -49,6 +49,9 @@ QUERIES = {
     "groups of keys that are computed from optional values": "select c.o % 7 as k, 'k' || a.p % 3, count(*), count(c.o) from t a join t b on b.s = a.o "
                                                              "left join t c on c.s = b.o and c.p = {p[0]} group by 1, 2",
     "distinct computed rows": "select distinct a.p % 3, b.p || 'x' from t a join t b on b.s = a.o join t c on c.s = b.o",
+    "computed keys of single quads": "select o % 13 as k, p, count(*), min(o), max(s % 99) from t where g <> 7 group by 1, 2 having count(*) > 1",
+    "distinct computed rows of single quads": "select distinct o % 13, 'k' || p from t where o > {s}",
+    "least and greatest of single quads": "select p, min(s % 99 + o % 77), max(o) from t group by p",
     "distinct rows": "select distinct a.o, c.o from t a join t b on b.s = a.o join t c on c.s = b.o",
     "distinct rows of optional": "select distinct a.p, c.o from t a join t b on b.s = a.o left join t c on c.s = b.o and c.p = {p[0]}",
     "distinct rows in order": "select distinct c.o, a.p from t a join t b on b.s = a.o join t c on c.s = b.o order by c.o desc, a.p limit 7",
@@ -110,6 +113,8 @@ WORDS = {
     "groups by computed terms": "SELECT ?k (COUNT(*) AS ?n) (SUM(?w) AS ?sum) (MIN(?n1) AS ?first) WHERE { ?a :next ?b . ?b :weight ?w . ?a :name ?n1 } GROUP BY (SUBSTR(?n1, 6, 1) AS ?k)",
     "groups by computed errors": "SELECT ?k (COUNT(*) AS ?n) (AVG(?v) AS ?avg) WHERE { ?a :next ?b . ?b :value|:name ?x . ?a :value ?v } GROUP BY (FLOOR(?x / 10) AS ?k)",
     "distinct computed terms": "SELECT (COUNT(DISTINCT STRLEN(?n)) AS ?c) WHERE { ?a :next ?b . ?b :name ?n }",
+    "datatypes": "SELECT ?p ?t (COUNT(*) AS ?n) WHERE { ?s ?p ?o } GROUP BY ?p (DATATYPE(?o) AS ?t)",
+    "sums of single triples": "SELECT ?p (SUM(?o) AS ?sum) (AVG(STRLEN(STR(?o))) AS ?avg) (MIN(?o) AS ?first) WHERE { ?s ?p ?o } GROUP BY ?p",
     "choices": "SELECT ?a ?b WHERE { ?a :next ?b . ?a :value ?v . ?b :weight ?w FILTER(IF(?v > ?w, ?w > 3, IF(?v = 7, true, ?w < 2))) }",
     "sums of choices": "SELECT (SUM(IF(?v = ?w, 1, 0)) AS ?n) (MAX(IF(?v > ?w, ?v, ?w)) AS ?m) WHERE { ?a :next ?b . ?a :value ?v . ?b :weight ?w }",
     "choices that are errors": "SELECT ?a WHERE { ?a :next ?b . ?b :name ?n OPTIONAL { ?b :value ?v FILTER(IF(?n > 3, true, ?v > 5)) } FILTER(IF(BOUND(?v), ?v > 3, true)) }",
@@ -249,7 +254,7 @@ class Push:
     def sums(self):
         """The nodes add up their own numbers; the node that was asked gets one sum of each for each group."""
         for name in ("sums", "sums of floats", "sums of terms", "having a sum", "distinct values", "distinct values by group", "extremes",
-                     "extremes of optional", "sums of computed values"):
+                     "extremes of optional", "sums of computed values", "datatypes", "sums of single triples"):
             with self.connections[1].cursor() as cursor:
                 cursor.execute("set quad.exchange_mode = push")
                 cursor.execute(

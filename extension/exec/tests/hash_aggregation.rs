@@ -105,6 +105,7 @@ fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
     let (mut groups, mut parts) = (Groups::new(), 0);
     loop {
         parts += 1;
+        check_order(&aggregation, parts % 2);
         for group in 0..aggregation.len() {
             let key = (0..2)
                 .map(|place| aggregation.value(group, place))
@@ -123,6 +124,24 @@ fn count(quads: &[Quad], most: usize, room: usize) -> (Groups, u64, usize) {
             return (groups, aggregation.spilled(), parts);
         }
     }
+}
+
+/// The groups in memory come by ascending value of the variable at this place, each once, as they are.
+fn check_order(aggregation: &HashAggregation, place: usize) {
+    let order = aggregation.order_by(place);
+    let (columns, counts) = aggregation.groups_at(&order);
+    assert!(columns[place].is_sorted());
+    for (row, &group) in order.iter().enumerate() {
+        let group = group as usize;
+        for place in 0..2 {
+            let value = aggregation.value(group, place);
+            let is_bound = columns[2][row] >> place & 1 == 0;
+            assert_eq!(value, is_bound.then(|| columns[place][row]));
+        }
+        assert_eq!(counts[0][row], aggregation.count(group, 0));
+    }
+    let all: BTreeSet<u32> = order.into_iter().collect();
+    assert!(all.into_iter().eq(0..aggregation.len() as u32));
 }
 
 /// Groups in the order in which they are handed out, each with the number of rows counted until then.

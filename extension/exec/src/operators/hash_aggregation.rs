@@ -696,14 +696,36 @@ impl HashAggregation {
     /// Some of the groups in memory, by number: the columns of their values, and their counts. The last column of
     /// values says bit by bit which values are unbound.
     pub fn groups(&self, some: Range<usize>) -> (Vec<Vec<u64>>, Vec<Vec<u64>>) {
-        let counts = self.counts.iter();
-        let counts = counts.map(|of_all| of_all[some.clone()].to_vec()).collect();
+        self.chosen(some.len(), |of_all| of_all[some.clone()].to_vec())
+    }
+
+    /// The groups with these numbers, as [`Self::groups`] gives them.
+    pub fn groups_at(&self, numbers: &[u32]) -> (Vec<Vec<u64>>, Vec<Vec<u64>>) {
+        self.chosen(numbers.len(), |of_all| {
+            numbers.iter().map(|&n| of_all[n as usize]).collect()
+        })
+    }
+
+    fn chosen(
+        &self,
+        count: usize,
+        choose: impl Fn(&[u64]) -> Vec<u64>,
+    ) -> (Vec<Vec<u64>>, Vec<Vec<u64>>) {
+        let counts = self.counts.iter().map(|of_all| choose(of_all)).collect();
         if self.by.is_empty() {
-            return (vec![vec![0; some.len()]], counts);
+            return (vec![vec![0; count]], counts);
         }
         let places = 0..=self.by.len();
-        let keys = places.map(|place| self.keys.column(place)[some.clone()].to_vec());
+        let keys = places.map(|place| choose(self.keys.column(place)));
         (keys.collect(), counts)
+    }
+
+    /// The numbers of the groups in memory, by ascending value of the variable at this place in `by`.
+    pub fn order_by(&self, place: usize) -> Vec<u32> {
+        let column = self.keys.column(place);
+        let mut numbers: Vec<u32> = (0..self.len() as u32).collect();
+        numbers.sort_unstable_by_key(|&n| column[n as usize]);
+        numbers
     }
 
     /// Notes rows whose groups come by [`Self::add_groups`].

@@ -6,6 +6,7 @@
 //! handed out, one part after the other is taken. A part that is too large is divided by further bits of the hashes, as
 //! in `executor/nodeAgg.c`, so that a key is computed a few times at most.
 
+use super::aggregate::is_column;
 use super::batch_row::{evaluate_unguarded, mark_filled};
 use super::columns::{cell_of, to_places, Cell};
 use super::group_spill::{group_room, no_groups, spill_file};
@@ -44,6 +45,8 @@ pub struct ComputedGroups {
     keys: Vec<*mut pg_sys::ExprState>,
     /// The variables that they are computed from.
     by: Vec<Slot>,
+    /// The place of one that an expression reads, which may need its term.
+    read_by: usize,
     counted: Vec<Counted>,
     table: pg_sys::TupleHashTable,
     /// What the table points at: the places of keys in their slot, and their collations.
@@ -89,11 +92,15 @@ impl ComputedGroups {
             let query = (*estate).es_query_cxt;
             let before = pg_sys::MemoryContextSwitchTo(query);
             let (mut by, mut places): (Vec<Slot>, Vec<(Cell, usize)>) = (Vec::new(), Vec::new());
+            let mut read_by = None;
             for key in keys {
                 for column in list_iter(pg_sys::pull_var_clause(key.expr, 0)) {
                     let slot = slot_of(column);
                     let place = by.iter().position(|&known| known == slot);
                     places.push((cell_of(column.cast()), place.unwrap_or(by.len())));
+                    if !is_column(key.expr) {
+                        read_by.get_or_insert(place.unwrap_or(by.len()));
+                    }
                     if place.is_none() {
                         by.push(slot);
                     }
@@ -150,6 +157,7 @@ impl ComputedGroups {
             Self {
                 keys: compiled,
                 by,
+                read_by: read_by.unwrap_or_default(),
                 counted: counted.to_vec(),
                 table,
                 _of_table: (numbers, collations),
@@ -234,21 +242,19 @@ impl ComputedGroups {
         let mut parts: Vec<Option<HashAggregation>> = (0..1 << PART_BITS).map(|_| None).collect();
         loop {
             taken += all.len() as u64;
-            for first in (0..all.len()).step_by(GROUPS_AT_ONCE) {
-                if first % OFFERED_GROUPS == 0 {
-                    let offered = first..all.len().min(first + OFFERED_GROUPS);
-                    let ids = |place| {
-                        offered
-                            .clone()
-                            .filter_map(|n| all.value(n, place))
-                            .collect()
-                    };
-                    let columns = || (0..self.by.len()).map(ids).collect();
-                    self.upcoming.batch(offered.len(), columns);
+            // Terms with neighbouring ids lie in one block of the dictionary.
+            let order = all.order_by(self.read_by);
+            for offered in order.chunks(OFFERED_GROUPS) {
+                let ids = |place| {
+                    let numbers = offered.iter().map(|&n| n as usize);
+                    numbers.filter_map(|n| all.value(n, place)).collect()
+                };
+                let columns = || (0..self.by.len()).map(ids).collect();
+                self.upcoming.batch(offered.len(), columns);
+                for some in offered.chunks(GROUPS_AT_ONCE) {
+                    let (columns, counts) = all.groups_at(some);
+                    self.take(level, columns, counts, &mut parts);
                 }
-                let some = first..all.len().min(first + GROUPS_AT_ONCE);
-                let (columns, counts) = all.groups(some);
-                self.take(level, columns, counts, &mut parts);
             }
             if !all.next_part() {
                 break;

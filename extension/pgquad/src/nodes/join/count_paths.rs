@@ -14,7 +14,7 @@ use super::columns::columns_of;
 use super::computed_groups::SHARES_OF_MEMORY;
 use super::count_exec::{self, QuadCount};
 use super::paths::quad_join_of;
-use super::plan;
+use super::{plan, single_pattern};
 use crate::nodes::counts::{self};
 use crate::nodes::custom::{self, ChosenPath, PlanPath};
 use crate::pg::ffi::{self, Methods};
@@ -37,6 +37,10 @@ const COLUMN_BYTES: f64 = 8.0;
 /// put together with others. In `cpu_tuple_cost`: 55,000 groups of one row each took 1.2 times as long as PostgreSQL's
 /// HashAggregate over these rows, with an expression that costs next to nothing.
 const REGROUPING_TUPLES: f64 = 2.0;
+/// What making a group of the rows of a single pattern costs in addition, in `cpu_tuple_cost`: they are read in an
+/// order in which PostgreSQL may have equal ones side by side, and then what comes out is sorted. 19,374 groups of one
+/// row each took as long as a GroupAggregate, and five times as long to sort.
+const SINGLE_PATTERN_TUPLES: f64 = 2.0;
 /// Times that a group is written where memory has no room for all.
 const SPILL_WRITES: f64 = 2.0;
 
@@ -51,13 +55,14 @@ pub unsafe fn add(
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        let Some(join) = quad_join_of(input) else {
+        let Some(child) = CountedJoin::of(root, input) else {
             return;
         };
-        let Some(parts) = counted_parts(root, output) else {
+        let Some(parts) = counted_parts(root, output).filter(|parts| child.is_worth_it(parts))
+        else {
             return;
         };
-        let path = new_path(root, (join.cast(), output), &PATH_METHODS, &parts);
+        let path = new_path(root, (&child, output), &PATH_METHODS, &parts);
         if let Some(path) = path {
             pg_sys::add_path(output, path.cast());
         }
@@ -75,24 +80,51 @@ pub unsafe fn add_distinct(
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        let Some(join) = quad_join_of(input) else {
+        let Some(child) = CountedJoin::of(root, input) else {
             return;
         };
         let target = (*root).upper_targets[pg_sys::UpperRelationKind::UPPERREL_DISTINCT as usize];
-        let Some(parts) = distinct_parts(root) else {
+        let Some(parts) = distinct_parts(root).filter(|parts| child.is_worth_it(parts)) else {
             return;
         };
         if !list_iter((*target).exprs).all(|expr| contains(&parts.keys, expr)) {
             return;
         }
-        let path = new_path(root, (join.cast(), output), &DISTINCT_METHODS, &parts);
+        let path = new_path(root, (&child, output), &DISTINCT_METHODS, &parts);
         if let Some(path) = path {
             (*path).path.pathtarget = target;
             if hands_out_early(root, (*path).path.rows, &parts) {
-                (*path).path.startup_cost = (*join.cast::<pg_sys::Path>()).startup_cost;
+                (*path).path.startup_cost = (*child.path).startup_cost;
             }
             pg_sys::add_path(output, path.cast());
         }
+    }
+}
+
+/// A `Quad Join` whose rows are counted.
+struct CountedJoin {
+    path: *mut pg_sys::Path,
+    /// It reads a single pattern, and is not worth it for its rows alone.
+    is_single: bool,
+}
+
+impl CountedJoin {
+    /// That of a relation.
+    unsafe fn of(root: *mut pg_sys::PlannerInfo, input: *mut pg_sys::RelOptInfo) -> Option<Self> {
+        // SAFETY: live planner nodes.
+        unsafe {
+            let join = quad_join_of(input);
+            let is_single = join.is_none();
+            let join = join.or_else(|| single_pattern::whole(root, input))?;
+            let path = join.cast();
+            Some(Self { path, is_single })
+        }
+    }
+
+    /// Whether there is more to do than to count by columns: `Quad Groups` reads that off the order of the quads.
+    unsafe fn is_worth_it(&self, parts: &Parts) -> bool {
+        // SAFETY: live planner nodes.
+        unsafe { !self.is_single || parts.is_computed() || parts.adds_up() }
     }
 }
 
@@ -142,6 +174,15 @@ impl Parts {
         self.keys.iter().any(|&key| unsafe { !is_column(key) })
     }
 
+    /// Whether an aggregate does more than to count.
+    unsafe fn adds_up(&self) -> bool {
+        // SAFETY: aggregates have been looked at.
+        self.aggregates.iter().any(|&node| unsafe {
+            let aggregate = Aggregate::of(node.cast());
+            !matches!(aggregate, Some(Aggregate::Count | Aggregate::CountDistinct))
+        })
+    }
+
     /// The columns of the keys.
     unsafe fn columns(&self) -> *mut pg_sys::List {
         let mut columns = std::ptr::null_mut();
@@ -153,6 +194,20 @@ impl Parts {
             }
         }
         columns
+    }
+
+    /// What computing the arguments of the aggregates costs for a row.
+    unsafe fn argument_cost(&self, root: *mut pg_sys::PlannerInfo) -> f64 {
+        let cost_of = |&node: &*mut pg_sys::Node| {
+            let mut cost = pg_sys::QualCost::default();
+            // SAFETY: aggregates have been looked at.
+            unsafe {
+                let arguments = (*node.cast::<pg_sys::Aggref>()).args;
+                pg_sys::cost_qual_eval_node(&mut cost, arguments.cast(), root);
+            }
+            cost.per_tuple
+        };
+        self.aggregates.iter().map(cost_of).sum()
     }
 
     /// Bytes that a group has of the aggregates.
@@ -225,12 +280,13 @@ fn spills(groups: f64, part_bytes: f64) -> bool {
 /// A path over the join `child` for `output`.
 unsafe fn new_path(
     root: *mut pg_sys::PlannerInfo,
-    (child, output): (*mut pg_sys::Path, *mut pg_sys::RelOptInfo),
+    (join, output): (&CountedJoin, *mut pg_sys::RelOptInfo),
     methods: &'static Methods<pg_sys::CustomPathMethods>,
     parts: &Parts,
 ) -> Option<*mut pg_sys::CustomPath> {
     // SAFETY: live planner nodes; reads of settings.
     unsafe {
+        let child = join.path;
         if !(*child).param_info.is_null() {
             return None;
         }
@@ -255,6 +311,9 @@ unsafe fn new_path(
                 let regrouping = REGROUPING_TUPLES * pg_sys::cpu_tuple_cost;
                 computing = made * (cost.per_tuple + regrouping);
             }
+            if join.is_single {
+                computing += made * SINGLE_PATTERN_TUPLES * pg_sys::cpu_tuple_cost;
+            }
             let columns = f64::from((*columns).length);
             let part_bytes = COLUMN_BYTES * columns + parts.aggregate_bytes();
             // Each record is written and read.
@@ -275,8 +334,8 @@ unsafe fn new_path(
         let path: *mut pg_sys::CustomPath = custom::new_path(output, methods);
         (*path).path.rows = groups;
         // The rows that the join would have to make and pass on are what is saved.
-        (*path).path.startup_cost =
-            (*child).total_cost + spilling + computing - rows * 0.5 * pg_sys::cpu_tuple_cost;
+        let of_row = parts.argument_cost(root) - 0.5 * pg_sys::cpu_tuple_cost;
+        (*path).path.startup_cost = (*child).total_cost + spilling + computing + rows * of_row;
         (*path).path.total_cost = (*path).path.startup_cost + groups * pg_sys::cpu_tuple_cost;
         (*path).custom_paths = pg_sys::lappend(std::ptr::null_mut(), child.cast());
         Some(path)

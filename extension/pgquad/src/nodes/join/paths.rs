@@ -205,7 +205,10 @@ pub unsafe fn quad_join_of(rel: *mut pg_sys::RelOptInfo) -> Option<*mut QuadJoin
 }
 
 /// The path whose rows a path only projects: the same columns in another order, for one.
-unsafe fn unprojected(path: *mut pg_sys::Path) -> *mut pg_sys::Path {
+///
+/// # Safety
+/// `path` is a live planner node.
+pub unsafe fn unprojected(path: *mut pg_sys::Path) -> *mut pg_sys::Path {
     // SAFETY: a live planner node, cast after its tag was checked.
     unsafe {
         if (*path).type_ == pg_sys::NodeTag::T_ProjectionPath {
