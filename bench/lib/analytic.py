@@ -1,5 +1,5 @@
-"""Analytic queries on the data of bench/bsbm: a chain of three hops over the whole graph, triangles, a star, the
-Business Intelligence mix."""
+"""Analytic queries on the data of bench/bsbm: a chain of three hops over the whole graph, triangles, a star, statistics
+of all triples, the Business Intelligence mix."""
 
 import argparse
 import json
@@ -17,6 +17,9 @@ QUERIES = {
     "triangles": "SELECT (count(*) AS ?n) { ?a ?p ?b . ?b ?q ?c . ?a ?r ?c }",
     "star of five": PREFIXES
     + "SELECT (count(*) AS ?n) { ?o bsbm:product ?p ; bsbm:vendor ?v ; bsbm:price ?x ; bsbm:validTo ?t ; bsbm:deliveryDays ?d }",
+    "triples of each datatype": "SELECT ?t (count(*) AS ?n) { ?s ?p ?o } GROUP BY (datatype(?o) AS ?t)",
+    "datatypes of each predicate": "SELECT ?p ?t (count(*) AS ?n) { ?s ?p ?o } GROUP BY ?p (datatype(?o) AS ?t)",
+    "length of subjects by predicate": "SELECT ?p (avg(strlen(str(?s))) AS ?n) { ?s ?p ?o } GROUP BY ?p",
 }
 
 
