@@ -4,6 +4,7 @@ begin;
 select plan(89);
 \ir lib/plan_of.sql
 \ir lib/same.sql
+\ir lib/same_answer.sql
 
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 insert into q select i, 1, (i * 7919) % 1000, 0 from generate_series(1, 20000) i;
@@ -107,9 +108,6 @@ select quad.load_text('@prefix : <http://e/> . @prefix xsd: <http://www.w3.org/2
     to_char(10 + i % 9, 'FM00'), 1 + i % 3, i % 5, (i % 7) * 1.5, repeat('t', i % 40), i % 50, chr(65 + i % 50 % 26) || ' label'), E'\n'), format => 'turtle')
     from generate_series(1, 6000) i;
 analyze quad_stores.main;
-create function pg_temp.answer(query text) returns setof jsonb language sql as $f$
-    select jsonb_array_elements(quad.sparql_json('PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> ' || query)::jsonb -> 'results' -> 'bindings')
-$f$;
 create temp table questions (name text, query text);
 insert into questions values
     ('sums and averages by year', 'SELECT ?y ?p (SUM(?s) AS ?a) (AVG(?x) AS ?b) (COUNT(*) AS ?n) (MIN(?t) AS ?c) (MAX(?x) AS ?d) (SAMPLE(?p) AS ?e)
@@ -121,10 +119,7 @@ insert into questions values
     ('an optional value', 'SELECT ?k (COUNT(*) AS ?n) (COUNT(?l) AS ?m) { ?r :of ?p OPTIONAL { ?p :label ?l FILTER(STRSTARTS(?l, "B")) } } GROUP BY (COALESCE(?l, "none") AS ?k)'),
     ('distinct values', 'SELECT DISTINCT (SUBSTR(?l, 1, 1) AS ?k) (YEAR(?t) AS ?y) { ?r :of ?p ; :at ?t . ?p :label ?l }'),
     ('distinct values counted', 'SELECT (COUNT(DISTINCT SUBSTR(?l, 1, 1)) AS ?n) { ?r :of ?p . ?p :label ?l }');
-set local quad.enable_quad_join = off;
-create temp table expected as select name, array_agg(row order by row) as rows from questions, pg_temp.answer(query) row group by name;
-set local quad.enable_quad_join = on;
-select is((select array_agg(row order by row) from pg_temp.answer(query) row), (select rows from expected e where e.name = q.name), name) from questions q;
+select pg_temp.same_answer(query, name) from questions;
 select matches((select string_agg(line, E'\n') from quad.explain('PREFIX : <http://e/> ' || query) line), 'Quad Count', 'Quad Count for ' || name)
     from questions where name in ('sums and averages by year', 'first letters', 'distinct values counted');
 select * from finish();

@@ -5,6 +5,7 @@ begin;
 select plan(77);
 \ir lib/plan_of.sql
 \ir lib/same.sql
+\ir lib/same_answer.sql
 
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 insert into q select i % 4000, i % 7, (i * 7919) % 500, i % 2 from generate_series(1, 40000) i;
@@ -113,9 +114,6 @@ select quad.load_text('@prefix : <http://e/> . @prefix xsd: <http://www.w3.org/2
 ' || string_agg(format(':r%s :of :p%s ; :stars %s ; :price %s ; :text "%s" ; :label "%s"@en .', i, i % 50, i % 5, (i % 7) * 1.5, repeat('t', i % 40),
     chr(65 + i % 26) || ' label'), E'\n'), format => 'turtle') from generate_series(1, 6000) i;
 analyze quad_stores.main;
-create function pg_temp.answer(query text) returns setof jsonb language sql as $f$
-    select jsonb_array_elements(quad.sparql_json('PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> ' || query)::jsonb -> 'results' -> 'bindings')
-$f$;
 create temp table questions (name text, query text);
 insert into questions values
     ('datatypes', 'SELECT ?t (COUNT(*) AS ?n) { ?s ?p ?o } GROUP BY (DATATYPE(?o) AS ?t)'),
@@ -126,10 +124,7 @@ insert into questions values
     ('sums', 'SELECT (SUM(?o) AS ?a) (AVG(?o) AS ?b) (MIN(?o) AS ?c) (MAX(?o) AS ?d) { ?s :price ?o }'),
     ('sums with errors', 'SELECT ?p (SUM(?o) AS ?a) (COUNT(?o) AS ?n) { ?s ?p ?o } GROUP BY ?p'),
     ('first letters', 'SELECT ?k (COUNT(*) AS ?n) { ?s :label ?l } GROUP BY (SUBSTR(?l, 1, 1) AS ?k) HAVING (COUNT(*) > 1)');
-set local quad.enable_quad_join = off;
-create temp table expected as select name, array_agg(row order by row) as rows from questions, pg_temp.answer(query) row group by name;
-set local quad.enable_quad_join = on;
-select is((select array_agg(row order by row) from pg_temp.answer(query) row), (select rows from expected e where e.name = q.name), name) from questions q;
+select pg_temp.same_answer(query, name) from questions;
 select matches((select string_agg(line, E'\n') from quad.explain('PREFIX : <http://e/> ' || query) line), E'Quad Count.*\n.*Quad Join', 'Quad Count for ' || name)
     from questions where name in ('datatypes', 'lengths by predicate', 'sums');
 select * from finish();

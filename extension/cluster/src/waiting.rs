@@ -221,21 +221,15 @@ impl<S: BuildHasher + Default> Waiting<S> {
     /// Calls `each` with the quads that need not wait any more, batch by batch.
     pub fn take_ready(&mut self, mut each: impl FnMut(&[[i64; 4]])) {
         let (mut ids, mut ready) = std::mem::take(&mut self.buffers);
-        while self
-            .chunks
-            .front()
-            .is_some_and(|chunk| chunk.end <= self.done)
-        {
-            let Some(chunk) = self.chunks.pop_front() else {
-                break;
-            };
-            self.bytes -= chunk.bytes();
+        while let Some(chunk) = self.chunks.front().filter(|chunk| chunk.end <= self.done) {
             ids.clear();
             ids.extend(chunk.marks.iter().map(|&mark| self.id(mark)));
             let last = ids.len() - 1;
             let id = |position: u32| ids[(position as usize).min(last)];
             ready.clear();
             ready.extend(chunk.quads.iter().map(|quad| quad.map(id)));
+            self.bytes -= chunk.bytes();
+            self.chunks.pop_front();
             each(&ready);
         }
         self.buffers = (ids, ready);
