@@ -727,11 +727,16 @@ class Checks:
 
 # Statements of a quad table of this node (here), and distributed (numbers) and reference (known) tables. Together they
 # use all plan nodes.
-NODES = ["Quad Scan", "Quad Join", "Quad Groups", "Quad Walk", "Quad Step"]
+NODES = ["Quad Scan", "Quad Join", "Quad Groups", "Quad Count", "Quad Walk", "Quad Step"]
 LOCAL_BESIDE_DISTRIBUTED = {
     "insert of a scan": "insert into numbers select s, o from here where p = (select max(p) from here)",
     "insert of a join": "insert into numbers select a.s, b.o from here a join here b on b.s = a.o",
     "insert of groups": "insert into numbers select p, count(*) from here group by p",
+    "insert of computed groups": "insert into numbers select o % 10, count(*) from here group by 1",
+    "insert of computed groups of a join": "insert into numbers select b.o % 10, count(*) from here a join here b on b.s = a.o group by 1",
+    "subquery with computed groups": "select n, m from numbers where n in (select o % 10 from here group by 1 having count(*) > 1)",
+    "join of computed groups": "with x as materialized (select a.o % 10 as k, count(*) as c from here a join here b on b.s = a.o group by 1) "
+    "select n, c from x join numbers on n = k",
     "insert of a walk": "insert into numbers with recursive w(n) as (select min(s) from here union "
     "select q.o from w join here q on q.s = w.n) select n, n from w",
     "join": "select d.n, q.o from numbers d join here q on q.s = d.n",

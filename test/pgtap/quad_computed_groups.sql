@@ -1,7 +1,7 @@
 -- Groups and distinct rows by what is computed from columns of a join (Quad Count).
 \set setting quad.enable_quad_join
 begin;
-select plan(89);
+select plan(91);
 \ir lib/plan_of.sql
 \ir lib/same.sql
 \ir lib/same_answer.sql
@@ -48,6 +48,14 @@ reset enable_hashagg;
 reset enable_sort;
 select matches(pg_temp.plan_of('select a.o % 10, count(*) from q a, q b where a.s = b.s and a.p = 1 and b.p = 2 group by 1', 'analyze, costs off, timing off, summary off'),
     E'rows=8 .*\n +Column Groups: 800\n', 'EXPLAIN tells the groups by columns');
+
+-- In the order of ids a column has an operator of its own for equal ones, which does not hash. The ids are of numbers.
+create table of_numbers (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
+insert into of_numbers select i, 3476778912330022912 + i % 7, i % 500, 0 from generate_series(1, 40000) i;
+analyze of_numbers;
+\set query 'select p, o % 9 as k, count(*) as n from of_numbers group by 1, 2 order by p using operator(quad.<#)'
+select matches(pg_temp.plan_of(:'query'), 'Quad Count', 'Quad Count for a column in the order of ids');
+select pg_temp.same(:'query', 'a column in the order of ids');
 
 -- What is not.
 select doesnt_match(pg_temp.plan_of(query), 'Quad Count', name || ' is not') from (values

@@ -39,8 +39,8 @@ pub use plan::{
     Pattern, Plan, SameValue, Slot, SlotSet, TableNumber, Test, MAX_PATTERNS, MAX_SLOTS,
 };
 pub use plan_data::{
-    ConditionData, FirstRowsData, GroupOutput, GroupsData, HopData, JoinData, LeadingKeyData,
-    OuterInputData, PlanData, RowIdentityData, ScanData, StepData, WalkData,
+    ConditionData, CountData, FirstRowsData, GroupOutput, GroupsData, HopData, JoinData,
+    LeadingKeyData, OuterInputData, PlanData, RowIdentityData, ScanData, StepData, WalkData,
 };
 pub use source::{Prefetch, Source, ValueKey, Wanted};
 pub use stats::StepStats;

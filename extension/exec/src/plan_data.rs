@@ -150,6 +150,12 @@ fields! {
         carried: Vec<(usize, usize)>,
     }
 
+    /// `Quad Count`.
+    CountData {
+        /// The operator by which each key is equal; none where all keys are columns.
+        equal: Vec<Oid>,
+    }
+
     /// A relation whose rows are told apart, since DELETE, UPDATE or MERGE changes them.
     RowIdentityData {
         /// The place of its `ctid` in `custom_scan_tlist`.
@@ -210,6 +216,7 @@ impl PlanData for GroupsData {}
 impl PlanData for WalkData {}
 impl PlanData for StepData {}
 impl PlanData for JoinData {}
+impl PlanData for CountData {}
 
 /// What an output of a `Quad Groups` is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

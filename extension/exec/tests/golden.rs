@@ -4,7 +4,7 @@
 //! allowed.
 
 use pgquad_exec::{
-    Bound, Child, ColumnNumber, Comparison, ConditionData, DecodeError, Expr, Filter,
+    Bound, Child, ColumnNumber, Comparison, ConditionData, CountData, DecodeError, Expr, Filter,
     FirstRowsData, Group, GroupOutput, GroupsData, HopData, JoinData, Kind, LeadingKeyData, Link,
     Oid, OuterInputData, Param, ParamRange, Pattern, Plan, PlanData, RowIdentityData, SameValue,
     ScanData, Slot, SortKey, StepData, TableNumber, Test, WalkData,
@@ -246,6 +246,13 @@ fn private_data() {
         [
             line("scan", &scan_data(), known),
             line("groups", &groups_data(), known),
+            line(
+                "count",
+                &CountData {
+                    equal: vec![Oid(410), Oid(98)],
+                },
+                known,
+            ),
             line("walk", &WalkData { arity: 2, at: 1 }, known),
             line("step", &step_data(), known),
             line("join", &join_data(false), known),

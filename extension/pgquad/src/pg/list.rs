@@ -25,19 +25,3 @@ pub unsafe fn list_iter<T>(list: *mut pg_sys::List) -> impl Iterator<Item = *mut
     // SAFETY: the caller's promise; `n` is below the length.
     (0..length as usize).map(move |n| unsafe { list_node(list, n).cast::<T>() })
 }
-
-/// The elements of a list of Oids (NIL is empty).
-///
-/// # Safety
-/// `list` is NIL or a list of Oids.
-pub unsafe fn oids_of(list: *mut pg_sys::List) -> Vec<pg_sys::Oid> {
-    if list.is_null() {
-        return Vec::new();
-    }
-    // SAFETY: the caller's promise; the numbers are below the length.
-    unsafe {
-        let length = (*list).length as usize;
-        let oid = |n| (*(*list).elements.add(n)).oid_value;
-        (0..length).map(oid).collect()
-    }
-}

@@ -8,7 +8,7 @@ use pgrx::{pg_guard, pg_sys};
 pub type Cell = (pg_sys::Index, usize);
 
 /// `bigint = bigint` (`pg_operator.dat`).
-const INT8_EQUAL: pg_sys::Oid = pg_sys::Oid::from_u32(410);
+pub const INT8_EQUAL: pg_sys::Oid = pg_sys::Oid::from_u32(410);
 
 /// The two columns of `relids` that an equality of whole numbers compares, if that is what the clause is.
 ///

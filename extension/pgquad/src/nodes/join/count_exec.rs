@@ -12,10 +12,10 @@ use crate::dictionary::Upcoming;
 use crate::nodes::custom::{self, ScanNode};
 use crate::pg::compat;
 use crate::pg::ffi::Methods;
-use crate::pg::list::{list_iter, oids_of};
+use crate::pg::list::list_iter;
 use crate::term::{average, average_id, sum_id, total};
 use pgquad_btree::SIGN;
-use pgquad_exec::{Counted, HashAggregation, Slot};
+use pgquad_exec::{CountData, Counted, HashAggregation, Oid, Slot};
 use pgquad_term::aggregate::Sum;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, IntoDatum, PgMemoryContexts};
@@ -113,9 +113,12 @@ impl ScanNode for QuadCount {
             }
             let is_computed = keys.iter().any(|&key| !is_column(key));
             let computed = is_computed.then(|| {
-                let operators = oids_of((*scan).custom_private);
-                let with_operator = |(&expr, equal)| Key { expr, equal };
-                let keys: Vec<Key> = keys.iter().zip(operators).map(with_operator).collect();
+                let CountData { equal } = custom::private_data(scan);
+                let with_operator = |(&expr, equal): (_, Oid)| Key {
+                    expr,
+                    equal: equal.0.into(),
+                };
+                let keys: Vec<Key> = keys.iter().zip(equal).map(with_operator).collect();
                 ComputedGroups::new(estate, &keys, &counted, slot)
             });
             let by = match &computed {

@@ -10,7 +10,7 @@
 //! keys. That pays where there are fewer such groups than rows: PostgreSQL chooses by the costs.
 
 use super::aggregate::{is_column, is_of_columns, Aggregate};
-use super::columns::columns_of;
+use super::columns::{columns_of, INT8_EQUAL};
 use super::computed_groups::SHARES_OF_MEMORY;
 use super::count_exec::{self, QuadCount};
 use super::paths::quad_join_of;
@@ -19,6 +19,7 @@ use crate::nodes::counts::{self};
 use crate::nodes::custom::{self, ChosenPath, PlanPath};
 use crate::pg::ffi::{self, Methods};
 use crate::pg::list::list_iter;
+use pgquad_exec::{CountData, Oid};
 use pgrx::{pg_guard, pg_sys};
 
 static PATH_METHODS: Methods<pg_sys::CustomPathMethods> = custom::path_methods::<Grouping>();
@@ -133,7 +134,8 @@ impl CountedJoin {
 struct Parts {
     /// Columns, or expressions of columns; each once.
     keys: Vec<*mut pg_sys::Node>,
-    /// The operator by which each key is equal.
+    /// The operator by which each key is equal. A column's hashes, whatever order is asked for: `quad.<#` has an
+    /// operator of its own for equal ids, which does not.
     operators: Vec<pg_sys::Oid>,
     /// Each once.
     aggregates: Vec<*mut pg_sys::Node>,
@@ -159,7 +161,10 @@ impl Parts {
                 (is_column(expr) || is_computed()).then_some(())?;
                 if !contains(&parts.keys, expr) {
                     parts.keys.push(expr);
-                    parts.operators.push((*entry).eqop);
+                    parts.operators.push(match is_column(expr) {
+                        true => INT8_EQUAL,
+                        false => (*entry).eqop,
+                    });
                 }
             }
         }
@@ -425,8 +430,7 @@ impl PlanPath for DistinctRows {
     }
 }
 
-/// The plan: `custom_scan_tlist` = the keys, then the aggregates; `custom_private` = the operators by which keys are
-/// equal, where some are computed.
+/// The plan: `custom_scan_tlist` = the keys, then the aggregates; private data are [`CountData`].
 unsafe fn plan_parts(chosen: ChosenPath, parts: Parts) -> *mut pg_sys::CustomScan {
     // SAFETY: arguments are the planner's own.
     unsafe {
@@ -434,16 +438,18 @@ unsafe fn plan_parts(chosen: ChosenPath, parts: Parts) -> *mut pg_sys::CustomSca
         for &part in parts.keys.iter().chain(&parts.aggregates) {
             columns = custom::with_entry(columns, part.cast());
         }
-        let mut operators = std::ptr::null_mut();
-        if parts.is_computed() {
-            for &operator in &parts.operators {
-                operators = pg_sys::lappend_oid(operators, operator);
-            }
-        }
+        let operators = parts
+            .operators
+            .iter()
+            .map(|operator| Oid(operator.to_u32()));
+        let equal = match parts.is_computed() {
+            true => operators.collect(),
+            false => Vec::new(),
+        };
         let scan = custom::new_plan(chosen.path, chosen.tlist, &count_exec::SCAN_METHODS);
         (*scan).custom_plans = chosen.plans;
         (*scan).custom_scan_tlist = columns;
-        (*scan).custom_private = operators;
+        custom::set_private(scan, &CountData { equal });
         scan
     }
 }
