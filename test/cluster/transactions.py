@@ -340,6 +340,61 @@ class Directed:
                 raise Mismatch("the cursor that outlives its transaction has lost rows")
             session.run("close held")
 
+    def errors_caught_within_statements(self, session):
+        self.made_and_filled(session)
+        session.run("create temp table taken (n bigint primary key)")
+        session.run(
+            """create function pg_temp.caught(n bigint) returns bigint language plpgsql as $f$
+            begin
+                insert into taken values (n % 3);
+                return n;
+            exception when unique_violation then
+                return n;
+            end $f$"""
+        )
+        insert = f"insert into quad_stores.x select {OTHER} + pg_temp.caught(n), {OTHER}, {OTHER}, 0 from generate_series({{}}, {{}}) n"
+        count = "select count(*) from quad_stores.x"
+        session.run("begin")
+        session.run(insert.format(1, 10))
+        session.run("savepoint a")
+        session.same(count, 50)
+        session.run("rollback to a")
+        session.same(count, 50)
+        session.run("savepoint b")
+        session.run("savepoint c")
+        session.run(insert.format(11, 20))
+        session.run("release c")
+        session.run("rollback to b")
+        session.same(count, 50)
+        session.run(f"delete from quad_stores.x where p = {OTHER} and pg_temp.caught(s) > 0")
+        session.run("savepoint d")
+        session.reads()
+        session.run("rollback to d")
+        session.run("commit")
+        session.reads()
+
+    def stores_read_while_errors_are_caught(self, session):
+        """What other nodes have written in a subtransaction they undo with it."""
+        self.made_and_filled(session)
+        session.run(
+            """create function pg_temp.looked(n bigint) returns bigint language plpgsql as $f$
+            begin
+                perform 1 / (count(*) - count(*)) from quad.sparql('SELECT * { ?s ?p ?o }', 'x');
+                return n;
+            exception when division_by_zero then
+                return n;
+            end $f$"""
+        )
+        insert = f"insert into quad_stores.x select {OTHER} + pg_temp.looked(n), {OTHER}, {OTHER}, 0 from generate_series(1, 3) n"
+        try:
+            session.run(insert)
+            raise Mismatch("a statement has read what it changes, where an error is caught")
+        except psycopg2.errors.FeatureNotSupported:
+            session.connection.rollback()
+        session.reads()
+        # One that changes nothing may.
+        session.same("select sum(pg_temp.looked(n)) from generate_series(1, 3) n", 6)
+
     def copied_out_and_in(self, session):
         self.made_and_filled(session)
         session.run("begin")
@@ -357,7 +412,8 @@ class Directed:
         "made_and_filled", "made_and_filled_with_new_terms", "made_and_read_by_a_plan_of_its_own",
         "distributed_and_read", "undistributed_and_read", "truncated_and_read", "dropped_and_made",
         "made_within_a_savepoint", "made_in_repeatable_read", "renamed_and_granted", "explained", "plans_made_before",
-        "tables_of_citus_beside", "cursors_held_open", "copied_out_and_in",
+        "tables_of_citus_beside", "cursors_held_open", "copied_out_and_in", "errors_caught_within_statements",
+        "stores_read_while_errors_are_caught",
     )
 
     def run(self, names):

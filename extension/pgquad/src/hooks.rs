@@ -81,13 +81,20 @@ extern "C-unwind" fn at_subtransaction_end(
     if is_exiting() {
         return;
     }
+    let failed = event == SUBXACT_EVENT_ABORT_SUB;
     match event {
-        SUBXACT_EVENT_START_SUB => notes::begin_subtransaction(),
-        SUBXACT_EVENT_COMMIT_SUB => notes::end_subtransaction(false),
-        SUBXACT_EVENT_ABORT_SUB => {
-            pending::forget_subtransaction(subtransaction);
-            cluster::write::forget_statement();
-            notes::end_subtransaction(true);
+        SUBXACT_EVENT_START_SUB => {
+            pending::begin_subtransaction();
+            notes::begin_subtransaction();
+            table_as::begin_subtransaction();
+        }
+        SUBXACT_EVENT_COMMIT_SUB | SUBXACT_EVENT_ABORT_SUB => {
+            pending::end_subtransaction(subtransaction, failed);
+            notes::end_subtransaction(failed);
+            table_as::end_subtransaction(failed);
+            if failed {
+                cluster::write::forget_statement();
+            }
         }
         _ => {}
     }
@@ -100,7 +107,7 @@ unsafe extern "C-unwind" fn executor_run(
     count: pg_sys::uint64,
     execute_once: bool,
 ) {
-    pending::enter_executor();
+    let outer_depth = pending::enter_executor();
     // SAFETY: arguments are PostgreSQL's own and passed on unchanged.
     unsafe {
         let outer = notes::enter((*query).plannedstmt);
@@ -108,7 +115,7 @@ unsafe extern "C-unwind" fn executor_run(
             Some(previous) => previous(query, direction, count, execute_once),
             None => unguarded::standard_ExecutorRun(query, direction, count, execute_once),
         }
-        after_executor_run();
+        after_executor_run(outer_depth);
         notes::leave(outer);
     }
 }
@@ -140,8 +147,8 @@ unsafe extern "C-unwind" fn executor_finish(query: *mut pg_sys::QueryDesc) {
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn after_executor_run() {
-    pending::leave_executor();
+unsafe extern "C-unwind" fn after_executor_run(outer_depth: usize) {
+    pending::leave_executor(outer_depth);
     guard::check_dictionary();
 }
 
@@ -187,7 +194,6 @@ unsafe extern "C-unwind" fn process_utility(
             completion,
         );
         notes::leave(writer);
-        // An error leaves the flag to the transaction's end.
         table_as::leave(outer);
         table_options::after(statement);
         cluster::statements::after(distributed);

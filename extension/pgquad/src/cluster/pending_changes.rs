@@ -2,10 +2,12 @@
 //! statement ends.
 
 use pgquad_btree::Quad;
-use pgrx::pg_sys;
+use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::write::Changes;
 use crate::catalog::distributed_store::Sides;
+use crate::catalog::names::table_name;
+use crate::pg::error::raise_hint;
 use crate::storage::executor_depth::depth;
 use crate::storage::pending_work::{Pending, PendingWork};
 
@@ -40,7 +42,26 @@ fn change<T>(relid: pg_sys::Oid, sides: Sides, cid: u32, f: impl FnOnce(&mut Cha
 /// reader of that run may see them, and their deletions have to be written before their insertions.
 pub fn flush(relid: pg_sys::Oid) {
     let depth = depth();
-    flush_if(|p| p.relid == relid && (depth == 0 || p.depth < depth));
+    let is_due = |p: &Pending<Box<Changes>>| p.relid == relid && (depth == 0 || p.depth < depth);
+    // SAFETY: within a transaction.
+    let subtransaction = unsafe { pg_sys::GetCurrentSubTransactionId() };
+    let is_outer = |p: &Pending<Box<Changes>>| p.subtransaction != subtransaction;
+    if PENDING.with(|pending| pending.any(|p| is_due(p) && is_outer(p))) {
+        refuse_subtransaction(relid);
+    }
+    flush_if(is_due);
+}
+
+/// What other nodes write now, they undo with the subtransaction; the statement that changes the store goes on.
+fn refuse_subtransaction(relid: pg_sys::Oid) -> ! {
+    raise_hint(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!(
+            "cannot read {}, which is distributed, in a subtransaction of a statement that changes it",
+            table_name(relid)
+        ),
+        "Read it outside of the block that catches errors, or in a statement before.",
+    )
 }
 
 /// Writes all changes kept back for a store: the command that made them ends.

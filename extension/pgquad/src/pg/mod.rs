@@ -10,6 +10,7 @@ pub mod interrupt;
 pub mod list;
 pub mod replan;
 pub mod shared_memory;
+pub mod statement_state;
 pub mod subtransaction;
 pub mod threads;
 

@@ -5,8 +5,6 @@
 //!   ([`check_writes`]): rows of COPY, of CREATE TABLE AS, of `VALUES (1, 2, 3, 0)`.
 //! * Sorting ids in the order of their terms tells what the terms are, too ([`check_sort`]).
 
-use std::cell::{Cell, RefCell};
-
 use pgquad_btree::Quad;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
@@ -16,6 +14,7 @@ use crate::catalog::access_method;
 use crate::cluster::guard;
 use crate::pg::error::raise_all;
 use crate::pg::list::list_iter;
+use crate::pg::statement_state::StatementState;
 
 /// Notes of a plan, in bits of its JIT flags that PostgreSQL does not use. They say what holds no bare ids: what its
 /// INSERTs and UPDATEs write, the rows of its answer, or what it sorts in the order of terms.
@@ -26,16 +25,28 @@ pub const ROWS_SEEN: i32 = 1 << 29;
 pub const SORTS_SEEN: i32 = 1 << 28;
 
 /// What needs no check in the running statement: it uses no bare ids there, or its user may decode them.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct Allowed {
     writes: bool,
     sorts: bool,
 }
 
+/// While nothing runs.
+const NOTHING: Allowed = Allowed {
+    writes: false,
+    sorts: false,
+};
+
 thread_local! {
-    static ALLOWED: Cell<Allowed> = const { Cell::new(Allowed { writes: false, sorts: false }) };
-    /// What held at the start of each open subtransaction, to come back to after an error.
-    static BEFORE: RefCell<Vec<Allowed>> = const { RefCell::new(Vec::new()) };
+    static ALLOWED: StatementState<Allowed> = const { StatementState::new(NOTHING) };
+}
+
+fn allowed() -> Allowed {
+    ALLOWED.with(StatementState::get)
+}
+
+fn replace(allowed: Allowed) -> Allowed {
+    ALLOWED.with(|state| state.replace(allowed))
 }
 
 /// Begins to run a plan (NULL: a utility statement); gives what [`leave`] wants.
@@ -50,7 +61,7 @@ pub unsafe fn enter(plan: *const pg_sys::PlannedStmt) -> Allowed {
         unsafe { (*plan).jitFlags }
     };
     let rows = table_as::is_running();
-    ALLOWED.replace(Allowed {
+    replace(Allowed {
         writes: notes & WRITES_SEEN != 0 && (!rows || notes & ROWS_SEEN != 0),
         sorts: notes & SORTS_SEEN != 0,
     })
@@ -58,27 +69,22 @@ pub unsafe fn enter(plan: *const pg_sys::PlannedStmt) -> Allowed {
 
 /// The statement that was running before goes on.
 pub fn leave(outer: Allowed) {
-    ALLOWED.set(outer);
+    replace(outer);
 }
 
 /// A subtransaction begins.
 pub fn begin_subtransaction() {
-    BEFORE.with_borrow_mut(|before| before.push(ALLOWED.get()));
+    ALLOWED.with(StatementState::begin_subtransaction);
 }
 
-/// A subtransaction ends; `failed`: what ran within it was left by an error.
+/// A subtransaction ends; `failed`: an error has left what ran within it.
 pub fn end_subtransaction(failed: bool) {
-    if let Some(before) = BEFORE.with_borrow_mut(Vec::pop) {
-        if failed {
-            ALLOWED.set(before);
-        }
-    }
+    ALLOWED.with(|state| state.end_subtransaction(failed));
 }
 
 /// Nothing is running; called at the end of a transaction.
 pub fn forget() {
-    ALLOWED.set(Allowed::default());
-    BEFORE.with_borrow_mut(Vec::clear);
+    ALLOWED.with(|state| state.reset(NOTHING));
 }
 
 /// Raises an error where quads that are written into `rel` hold bare ids that the current user may not write.
@@ -86,7 +92,7 @@ pub fn forget() {
 /// # Safety
 /// An open relation.
 pub unsafe fn check_writes(rel: pg_sys::Relation, quads: &[Quad]) {
-    let allowed = ALLOWED.get();
+    let allowed = allowed();
     let is_bare = |&(column, &id): &(usize, &i64)| {
         !super::is_term_id(column, id) || !allowed.writes && super::is_of_dictionary(id)
     };
@@ -105,7 +111,7 @@ pub unsafe fn check_writes(rel: pg_sys::Relation, quads: &[Quad]) {
         );
     }
     // The rest of the statement is written by the same user.
-    ALLOWED.set(Allowed {
+    replace(Allowed {
         writes: true,
         ..allowed
     });
@@ -113,7 +119,7 @@ pub unsafe fn check_writes(rel: pg_sys::Relation, quads: &[Quad]) {
 
 /// Raises an error where a sort by the terms of ids begins that the current user may not see.
 pub fn check_sort() {
-    if !ALLOWED.get().sorts && !super::may_decode() {
+    if !allowed().sorts && !super::may_decode() {
         raise_all(
             PgSqlErrorCode::ERRCODE_INSUFFICIENT_PRIVILEGE,
             "permission denied for sorting bare ids by their terms",

@@ -215,9 +215,15 @@ fn first_keys(table: &Table, quads: &[Quad]) -> Vec<Key> {
     keys
 }
 
-/// Drops what an aborted subtransaction inserted.
+/// Drops what an aborted subtransaction inserted. The command that failed in it has ended: the next one may have the
+/// same number, for only a command that succeeds counts the number up.
 pub fn forget_subtransaction(subtransaction: u32) {
     PENDING.with(|pending| pending.forget_subtransaction(subtransaction));
+    TAKEN.with_borrow_mut(|all| {
+        for insertions in all.values_mut() {
+            insertions.cid = pg_sys::InvalidCommandId;
+        }
+    });
 }
 
 /// Drops everything; called when a transaction ends.

@@ -8,7 +8,8 @@ use std::cell::{Cell, RefCell};
 pub struct Pending<T> {
     /// The table.
     pub relid: pg_sys::Oid,
-    subtransaction: u32,
+    /// The subtransaction that the command runs in.
+    pub subtransaction: u32,
     /// The command.
     pub cid: u32,
     /// Nesting of executor runs that it came from.
@@ -63,6 +64,11 @@ impl<T> PendingWork<T> {
             all.len() - 1
         });
         add(&mut all[at].work)
+    }
+
+    /// Whether there is such work.
+    pub fn any(&self, is: impl FnMut(&Pending<T>) -> bool) -> bool {
+        !self.none.get() && self.all.borrow().iter().any(is)
     }
 
     /// Takes out what is due. While the caller writes it, more may be added.

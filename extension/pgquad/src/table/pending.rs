@@ -7,16 +7,16 @@ use crate::storage::{executor_depth, pending};
 use pgquad_btree::Quad;
 use pgrx::pg_sys;
 
-/// Counts a running executor in.
-pub fn enter_executor() {
-    executor_depth::enter();
+/// Counts a running executor in; gives what [`leave_executor`] wants.
+pub fn enter_executor() -> usize {
+    executor_depth::enter()
 }
 
 /// The innermost executor run is over without error: what it has kept back is written.
-pub fn leave_executor() {
+pub fn leave_executor(outer: usize) {
     pending::flush_run();
     pending_changes::flush_run();
-    executor_depth::leave();
+    executor_depth::leave(outer);
 }
 
 /// Whether a row given now will be flushed by an executor run.
@@ -62,10 +62,18 @@ pub fn flush_all() {
     pending_changes::flush_all();
 }
 
-/// Drops what an aborted subtransaction changed.
-pub fn forget_subtransaction(subtransaction: u32) {
-    pending::forget_subtransaction(subtransaction);
-    pending_changes::forget_subtransaction(subtransaction);
+/// A subtransaction begins.
+pub fn begin_subtransaction() {
+    executor_depth::begin_subtransaction();
+}
+
+/// A subtransaction ends; what it changed is dropped when it `failed`.
+pub fn end_subtransaction(subtransaction: u32, failed: bool) {
+    executor_depth::end_subtransaction(failed);
+    if failed {
+        pending::forget_subtransaction(subtransaction);
+        pending_changes::forget_subtransaction(subtransaction);
+    }
 }
 
 /// Drops everything; called when a transaction ends.
