@@ -4,6 +4,7 @@ stores.py (by `run`).
 What a store has to hold is a Python set of quads; both of its tables, in all shards, are compared with it.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -75,6 +76,7 @@ class Checks:
             self.delete_and_update,
             self.joins_with_other_tables_are_batched,
             self.terms_are_read_in_batches,
+            self.long_terms_come_in_parts,
             self.paths_in_both_directions_are_walked,
             self.statements_as_on_one_node,
             self.rollback_and_savepoints,
@@ -973,6 +975,31 @@ class Checks:
                 raise Mismatch(f"{asked} messages for {rows} terms: {query}")
         self.execute("select quad.drop_store('texts')")
 
+    def long_terms_come_in_parts(self):
+        """Terms of a batch of rows that are too long for one message of each node."""
+        texts = {n: f"{n} " + "word " * 8000 for n in range(3000)}
+        path = os.path.join(self.cluster.servers[0].dir, "long.nt")
+        with open(path, "w", encoding="utf-8") as file:
+            for n, text in texts.items():
+                file.write(f'<http://t.org/s{n // 3}> <http://t.org/text{n % 3}> "{text}" .\n')
+        os.chmod(path, 0o644)
+        self.create("long")
+        self.execute("select quad.load(%s, store => 'long')", (path,))
+        self.reconnect()
+        query = "SELECT * { ?s <http://t.org/text0> ?a ; <http://t.org/text1> ?b ; <http://t.org/text2> ?c }"
+        found = json.loads(self.value("select quad.sparql_json(%s, 'long')", (query,)))
+        rows = {row["s"]["value"]: [row[name]["value"] for name in "abc"] for row in found["results"]["bindings"]}
+        same("rows", len(rows), 1000)
+        for n in range(1000):
+            if rows[f"http://t.org/s{n}"] != [texts[3 * n + of] for of in range(3)]:
+                raise Mismatch(f"other texts of row {n}")
+        for node in range(3):
+            lines = self.rows("select length(e), md5(e) from quad.export('long') e", node=node)
+            lines_of = (f'<http://t.org/s{n // 3}> <http://t.org/text{n % 3}> "{text}" .' for n, text in texts.items())
+            expected = sorted((len(line), hashlib.md5(line.encode()).hexdigest()) for line in lines_of)
+            same(f"lines of node {node}", sorted(lines), expected)
+        self.execute("select quad.drop_store('long')")
+
     def statements_as_on_one_node(self):
         self.create("small")
         for node in range(3):
@@ -1348,7 +1375,7 @@ class Checks:
             finally:
                 self.cluster.servers[1].alter_system("statement_timeout")
         same("calls that an error has ended", set(pids) & set(self.rows(f"select pid {calls}", node=1)), set())
-        for call, state in (("(12, 'x')", "42501"), ("(null, 'x')", "42501"), ("(99, 'x')", "0A000")):
+        for call, state in (("(13, 'x')", "42501"), ("(null, 'x')", "42501"), ("(99, 'x')", "0A000")):
             self.refused(state, "call quad.cluster_serve" + call)
         same("quads", self.value(query), quads)
 

@@ -109,7 +109,7 @@ pub enum Answer<'a> {
     Moved,
     /// Ids, one for each hash or term; 0 for a term that is not there.
     Ids(Vec<u64>),
-    /// Terms, one for each number.
+    /// Terms, one for each number; of many, perhaps the first ones only.
     Terms(Vec<Option<&'a str>>),
     /// Numbers.
     Numbers(Vec<Range<u64>>),

@@ -217,6 +217,11 @@ impl Answered {
     }
 }
 
+/// Terms that are read together. Each has a megabyte at most.
+const TERMS_AT_ONCE: usize = 512;
+/// Bytes of terms that are enough for one answer: the asker asks for the others once more.
+const ENOUGH_BYTES: usize = 16 << 20;
+
 fn decode(parts: &[Part<u64>]) -> Vec<u8> {
     // The transaction may be that of a long query.
     let layout = Layout::newest();
@@ -237,7 +242,15 @@ fn decode(parts: &[Part<u64>]) -> Vec<u8> {
         return Answer::Moved.encode();
     }
     let numbers: Vec<u64> = parts.iter().flat_map(|part| &part.items).copied().collect();
-    let (texts, _) = with_state(|state| run::texts_here(state, &numbers));
+    let (mut texts, mut bytes) = (Vec::with_capacity(numbers.len()), 0);
+    for some in numbers.chunks(TERMS_AT_ONCE) {
+        let (found, _) = with_state(|state| run::texts_here(state, some));
+        bytes += found.iter().flatten().map(String::len).sum::<usize>();
+        texts.extend(found);
+        if bytes >= ENOUGH_BYTES {
+            break;
+        }
+    }
     Answer::Terms(texts.iter().map(Option::as_deref).collect()).encode()
 }
 

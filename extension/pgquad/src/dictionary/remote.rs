@@ -88,14 +88,15 @@ pub fn deal<T>(
     all
 }
 
-/// Asks for items until each of them has been answered for: nodes may disagree for an instant about where a shard is.
+/// Asks for items until each of them has been answered for: nodes may disagree for an instant about where a shard is,
+/// and answer for the first items only. `accept` says for how many that is.
 fn ask<T>(
     scope: impl FnOnce() -> Scope,
     mut pending: Vec<usize>,
     shard_of: impl Fn(&Shards, usize) -> usize,
     item: impl Fn(usize) -> T,
     request: impl Fn(Vec<Part<T>>) -> Vec<u8>,
-    mut accept: impl FnMut(&[usize], Answer<'_>),
+    mut accept: impl FnMut(&[usize], Answer<'_>) -> usize,
 ) {
     if pending.is_empty() {
         return;
@@ -112,17 +113,24 @@ fn ask<T>(
             lists.push(asked.items);
         }
         pending.clear();
+        let mut has_moved = false;
         for (answer, items) in scope.exchange(&messages).iter().zip(lists) {
-            match read(answer) {
-                Answer::Moved => pending.extend(items),
+            let accepted = match read(answer) {
+                Answer::Moved => {
+                    has_moved = true;
+                    0
+                }
                 answer => accept(&items, answer),
-            }
+            };
+            pending.extend_from_slice(&items[accepted..]);
         }
         if pending.is_empty() {
             return;
         }
         pending.sort_unstable();
-        attempts.pause();
+        if has_moved {
+            attempts.pause();
+        }
     }
 }
 
@@ -175,6 +183,7 @@ pub fn find(wanted: Vec<usize>, hashes: &[u128], mut each: impl FnMut(usize, Ter
                     }
                 }
             }
+            items.len()
         },
     );
 }
@@ -191,6 +200,7 @@ pub fn encode(wanted: Vec<usize>, terms: &[(u128, Term<'_>)], mut each: impl FnM
             for (n, id) in items.iter().zip(ids_of(answer, items.len())) {
                 each(*n, id.unwrap_or_else(|| damaged(Damaged)));
             }
+            items.len()
         },
     );
 }
@@ -210,7 +220,8 @@ pub fn decode(numbers: &[u64], mut each: impl FnMut(usize, Option<&str>)) {
             let Answer::Terms(terms) = answer else {
                 damaged(Damaged)
             };
-            if terms.len() != items.len() {
+            let count = terms.len();
+            if count == 0 || count > items.len() {
                 damaged(Damaged);
             }
             for (n, term) in items.iter().zip(terms) {
@@ -219,6 +230,7 @@ pub fn decode(numbers: &[u64], mut each: impl FnMut(usize, Option<&str>)) {
                     shared_cache::keep_term(numbers[*n], term);
                 }
             }
+            count
         },
     );
 }

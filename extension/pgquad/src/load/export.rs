@@ -11,8 +11,11 @@ use crate::dictionary;
 use crate::store::{self, Store};
 use crate::table::OrderCursor;
 
-/// Quads whose terms are decoded together.
-const BATCH_QUADS: usize = 8192;
+/// Quads whose terms are decoded together: at first, and at most.
+const FIRST_BATCH_QUADS: usize = 256;
+const MAX_BATCH_QUADS: usize = 8192;
+/// Bytes that the lines of a batch are to take, as far as the batch before tells.
+const BATCH_BYTES: usize = 16 << 20;
 
 /// The quads of a store as lines of N-Quads, in the order of the table.
 ///
@@ -35,13 +38,15 @@ fn export(store: Option<&str>, graph: Option<&str>, fcinfo: pg_sys::FunctionCall
             None => return,
         },
     };
-    let mut batch: Vec<[TermId; 4]> = Vec::with_capacity(BATCH_QUADS);
+    let mut batch: Vec<[TermId; 4]> = Vec::with_capacity(MAX_BATCH_QUADS);
+    let mut enough = FIRST_BATCH_QUADS;
     scan(&store, |quad| {
         if graph.is_none_or(|graph| graph == quad[3]) {
             batch.push(quad);
         }
-        if batch.len() == BATCH_QUADS {
-            lines.write(&mut batch);
+        if batch.len() >= enough {
+            let bytes = lines.write(&mut batch);
+            enough = (enough * BATCH_BYTES / bytes.max(1)).clamp(1, MAX_BATCH_QUADS);
         }
     });
     lines.write(&mut batch);
@@ -85,8 +90,8 @@ impl Lines {
         }
     }
 
-    /// Writes a batch, which is empty afterwards.
-    fn write(&mut self, batch: &mut Vec<[TermId; 4]>) {
+    /// Writes a batch, which is empty afterwards; the bytes of its lines.
+    fn write(&mut self, batch: &mut Vec<[TermId; 4]>) -> usize {
         check_for_interrupts!();
         let mut ids: Vec<TermId> = batch.iter().flatten().copied().collect();
         ids.sort_unstable();
@@ -96,7 +101,7 @@ impl Lines {
             .map(|term| term.map_or_else(String::new, |term| term.as_term().to_string()))
             .collect();
         let text = |id: &TermId| &texts[ids.binary_search(id).expect("all ids are in the list")];
-        let mut line = String::new();
+        let (mut line, mut bytes) = (String::new(), 0);
         for quad in batch.drain(..) {
             line.clear();
             if quad[..GRAPH].contains(&TermId::DEFAULT_GRAPH) {
@@ -107,7 +112,9 @@ impl Lines {
             }
             line.push('.');
             self.put(&line);
+            bytes += line.len();
         }
+        bytes
     }
 
     fn put(&mut self, line: &str) {
