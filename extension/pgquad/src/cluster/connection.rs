@@ -1079,8 +1079,16 @@ impl Session {
             }
         };
         let message = field(b'M').unwrap_or_else(|| "it did not answer".to_owned());
-        let code = result.code();
-        let code = code.unwrap_or(PgSqlErrorCode::ERRCODE_CONNECTION_EXCEPTION);
+        let code = match result.code() {
+            // The end of the node's session, not of this one, whose client would close it.
+            Some(
+                PgSqlErrorCode::ERRCODE_ADMIN_SHUTDOWN
+                | PgSqlErrorCode::ERRCODE_CRASH_SHUTDOWN
+                | PgSqlErrorCode::ERRCODE_CANNOT_CONNECT_NOW,
+            ) => PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE,
+            Some(code) => code,
+            None => PgSqlErrorCode::ERRCODE_CONNECTION_EXCEPTION,
+        };
         let mut text = format!("node {}: {message}", self.node.name());
         if let Some(hint) = field(b'H') {
             text += &format!(" ({hint})");

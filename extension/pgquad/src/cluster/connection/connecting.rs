@@ -286,7 +286,10 @@ fn conninfo(node: &Node, socket: Option<&str>, role: pg_sys::Oid, mode: Mode) ->
         // A participant whose asker has gone stops soon.
         options += " -c search_path=pg_catalog -c client_connection_check_interval=500";
     }
-    if mode != Mode::Autonomous {
+    if mode == Mode::Autonomous {
+        // Whatever the role has by default.
+        options += " -c default_transaction_isolation=read\\ committed -c default_transaction_read_only=off";
+    } else {
         // Snapshots are imported without BEGIN, which PostgreSQL warns of.
         options += " -c client_min_messages=error";
         options += " -c default_transaction_isolation=repeatable\\ read -c default_transaction_read_only=on";

@@ -6,7 +6,6 @@ use super::{connecting, Received, IDLE};
 use crate::cluster::exchange::EventSet;
 use crate::cluster::protocol::damaged;
 use crate::pg::compat;
-use crate::pg::error::raise;
 use crate::term::random_bytes;
 use pgquad_cluster::exchange::MESH_BYTES;
 use pgquad_cluster::push::{Found, Participant};
@@ -264,6 +263,7 @@ impl Participants {
                     self.running[n] = false;
                 }
                 _ if result.code() == Some(PgSqlErrorCode::ERRCODE_OPERATOR_INTERVENTION) => {
+                    session.ended = true;
                     self.given_up.get_or_insert((n, result));
                     self.running[n] = false;
                 }
@@ -296,16 +296,20 @@ impl Participants {
         self.waited += since.elapsed().as_nanos() as u64;
     }
 
-    /// Ends the join: those that are still at work are cancelled. The sessions are kept for the next one.
+    /// Ends the join: those that are still at work are cancelled. The sessions are kept for the next one, but for those
+    /// that cannot be told, and for those that have given up: their links are gone. Closing a session ends its
+    /// participant.
     pub fn finish(mut self) {
-        for n in 0..self.sessions.len() {
-            if self.running[n] {
-                self.sessions[n].cancel();
-            }
+        for (session, running) in self.sessions.iter_mut().zip(&self.running) {
+            session.ended |= *running && !session.cancel();
         }
-        let mut sessions = std::mem::take(&mut self.sessions);
+        let sessions = std::mem::take(&mut self.sessions);
         let is_over = !self.events.is_null() && !self.running.contains(&true);
-        for (session, running) in sessions.iter_mut().zip(&self.running) {
+        let keeps_links = is_over && !sessions.iter().any(|session| session.ended);
+        for (mut session, running) in sessions.into_iter().zip(&self.running) {
+            if session.ended {
+                continue;
+            }
             // The transaction of one that has got no work is open still.
             if session.open && !running {
                 if !session.sync() {
@@ -316,9 +320,9 @@ impl Participants {
             } else if *running {
                 session.drain();
             }
-            session.mesh = is_over.then_some(self.mesh);
+            session.mesh = keeps_links.then_some(self.mesh);
+            session.keep();
         }
-        sessions.into_iter().for_each(Session::keep);
     }
 }
 
@@ -362,22 +366,16 @@ impl Session {
         self.open = false;
     }
 
-    /// Asks the other node to cancel what it does.
-    fn cancel(&mut self) {
+    /// Asks the other node to cancel what it does. False where it cannot be told.
+    fn cancel(&mut self) -> bool {
         let mut why = [0; 256];
         // SAFETY: a live connection; the buffer outlives the call.
-        let sent = unsafe {
+        unsafe {
             let cancel = pq_sys::PQgetCancel(self.conn);
             let sent = !cancel.is_null()
                 && pq_sys::PQcancel(cancel, why.as_mut_ptr(), why.len() as i32) == 1;
             pq_sys::PQfreeCancel(cancel);
             sent
-        };
-        if !sent {
-            raise(
-                PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE,
-                format!("could not cancel the work of node {}", self.node.name()),
-            );
         }
     }
 
