@@ -395,6 +395,34 @@ class Directed:
         # One that changes nothing may.
         session.same("select sum(pg_temp.looked(n)) from generate_series(1, 3) n", 6)
 
+    def dropped_in_vain(self, session):
+        """A DROP that fails and is caught is undone on all nodes, also where a later one in its transaction succeeds."""
+        self.made_and_filled(session)
+        session.run("select quad.create_store('y', distributed => true, shards => 3)")
+        session.run(
+            """create function refuse_drop_of_x() returns event_trigger language plpgsql as $f$
+            begin
+                if exists (select from pg_event_trigger_dropped_objects() where object_identity = 'quad_stores.x') then
+                    raise exception 'x stays';
+                end if;
+            end $f$"""
+        )
+        session.run("create event trigger a_refusal on sql_drop execute function refuse_drop_of_x()")
+        session.run("begin")
+        session.run("do $$ begin drop table quad_stores.x; exception when raise_exception then null; end $$")
+        session.run("savepoint a")
+        try:
+            session.run("drop table quad_stores.x")
+            raise Mismatch("x is dropped")
+        except psycopg2.errors.RaiseException:
+            session.run("rollback to a")
+        session.run("drop table quad_stores.y")
+        session.reads()
+        session.run("commit")
+        session.run("drop event trigger a_refusal")
+        session.run("drop function refuse_drop_of_x()")
+        session.reads()
+
     def copied_out_and_in(self, session):
         self.made_and_filled(session)
         session.run("begin")
@@ -413,7 +441,7 @@ class Directed:
         "distributed_and_read", "undistributed_and_read", "truncated_and_read", "dropped_and_made",
         "made_within_a_savepoint", "made_in_repeatable_read", "renamed_and_granted", "explained", "plans_made_before",
         "tables_of_citus_beside", "cursors_held_open", "copied_out_and_in", "errors_caught_within_statements",
-        "stores_read_while_errors_are_caught",
+        "stores_read_while_errors_are_caught", "dropped_in_vain",
     )
 
     def run(self, names):

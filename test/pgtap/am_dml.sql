@@ -1,6 +1,6 @@
 -- INSERT, COPY, DELETE, UPDATE, TRUNCATE, savepoints, cursors, and the set semantics, inside one transaction.
 begin;
-select plan(59);
+select plan(66);
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 
 -- Insert and select.
@@ -177,6 +177,44 @@ select is_empty($$select * from quad.verify('q')$$, 'verify finds no fault in a 
 insert into q values (70, 1, 2, 0);
 select throws_ok('merge into q using (values (70::bigint), (70)) v (x) on q.s = v.x when matched then update set o = q.o',
     '21000', null, 'MERGE cannot affect a quad a second time');
+
+-- Statements that change a table in several parts.
+create table parts (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
+insert into parts select n, 1, 1, 0 from generate_series(1, 150000) n;
+with gone as (delete from parts returning *) insert into parts select s + 1, p, o, g from gone;
+select is((select count(*) from parts), 150000::bigint, 'so many rows are deleted and inserted that some are written before');
+select is((select min(s) from parts), 2::bigint, 'and all of them are others');
+with gone as (delete from parts where s = 2) insert into parts values (2, 1, 1, 0);
+select is((select count(*) from parts where s = 2), 1::bigint, 'a deletion that nobody reads comes last, and the insertion stays');
+select is((select count(*) from quad.verify('parts')), 0::bigint, 'all orders are the same');
+create function pg_temp.filled_and_emptied() returns void language plpgsql as $f$
+declare v int;
+begin
+    with x as (insert into parts values (-7, 7, 7, 0)) select 1 into v;
+    truncate parts;
+end $f$;
+select pg_temp.filled_and_emptied();
+select is((select count(*) from parts), 0::bigint, 'what a part that nobody reads inserts is written when its statement ends');
+create function pg_temp.caught(n bigint) returns bigint language plpgsql as $f$
+begin
+    if n % 100 = 0 then
+        perform count(*) / (n - n) from parts;
+    end if;
+    return n;
+exception when division_by_zero then
+    return n;
+end $f$;
+insert into parts select n, 1, pg_temp.caught(n), 0 from generate_series(1, 1000) n;
+select is((select count(*) from parts), 1000::bigint, 'a function that reads the table and catches errors loses nothing');
+
+-- COPY remembers no rows: an error would end this file.
+insert into parts select n, 2, 1, 0 from generate_series(1, 20000) n;
+set local work_mem = '64kB';
+set local temp_file_limit = '100kB';
+copy parts to '/dev/null';
+select pass('COPY needs no files for the identities of rows');
+reset temp_file_limit;
+reset work_mem;
 
 select * from finish();
 rollback;

@@ -53,18 +53,24 @@ const MANY_MARKS: usize = 8;
 /// Free space for this many marks makes a rebuilt leaf good for further deletions.
 const SPARE_MARKS: usize = 10;
 
-/// Whether the version carries the mark that the writer would set.
+/// Whether the version carries the mark that the writer would set, or a lock of a transaction around this one: its own
+/// would be gone with a subtransaction that rolls back.
 fn is_marked(e: &Entry, writer: &Writer<'_>, action: Action) -> bool {
-    e.xmax == writer.xid && e.lock_only == (action == Action::Lock)
+    let is_own = || e.xmax != NO_XID && writer.status.status(e.xmax) == XidStatus::Own;
+    match action {
+        Action::Delete => e.xmax == writer.xid && !e.lock_only,
+        Action::Lock => e.lock_only && is_own(),
+    }
 }
 
-/// What the versions of a key allow: `Done` when all versions that are seen can be marked.
+/// What the versions of a key allow: `Done` when all versions that are seen can be marked. Under a snapshot of one
+/// statement those that another transaction has deleted do not count, where there are others.
 fn judge(versions: &[(Place, Entry)], writer: &Writer<'_>, snapshot: &dyn Snapshot) -> Deletion {
     let mut outcome = Deletion::NotFound;
     let conflict = |outcome: &Deletion| matches!(outcome, Deletion::Conflict { .. });
     for (_, e) in versions.iter().filter(|(_, e)| sees(snapshot, e)) {
         if markable(e, writer) {
-            if !conflict(&outcome) {
+            if !conflict(&outcome) || snapshot.is_of_statement() {
                 outcome = Deletion::Done;
             }
             continue;
@@ -80,6 +86,7 @@ fn judge(versions: &[(Place, Entry)], writer: &Writer<'_>, snapshot: &dyn Snapsh
                     lock_only,
                 }
             }
+            XidStatus::Committed if outcome == Deletion::Done && snapshot.is_of_statement() => {}
             XidStatus::Committed => {
                 outcome = Deletion::Conflict {
                     xid,

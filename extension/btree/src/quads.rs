@@ -116,7 +116,7 @@ impl<S: PageStore + Clone> Quads<S> {
     }
 
     /// Locks a quad against deletion by others until the transaction ends. Only the first order
-    /// carries row locks. The lock is lost when a subtransaction that deleted the quad afterwards
+    /// carries row locks. The lock is lost when a subtransaction that has deleted the quad afterwards
     /// rolls back.
     ///
     /// # Errors

@@ -204,4 +204,9 @@ pub trait Snapshot {
     fn sees_insert(&self, xmin: u32, cmin: u32) -> bool;
     /// Whether a deletion by `xmax` in its command `cmax` is seen.
     fn sees_delete(&self, xmax: u32, cmax: u32) -> bool;
+    /// Whether a later statement of the transaction sees what has been committed meanwhile (READ COMMITTED): of two
+    /// versions of a key, one that another transaction has deleted is no conflict, for it would not be seen.
+    fn is_of_statement(&self) -> bool {
+        false
+    }
 }

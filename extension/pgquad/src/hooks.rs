@@ -8,6 +8,7 @@ use crate::pg::error::raise_hint;
 use crate::pg::exit::is_exiting;
 use crate::pg::ffi::unguarded;
 use crate::rights::notes;
+use crate::storage::executor_depth::Running;
 use crate::table::pending;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
@@ -84,16 +85,20 @@ extern "C-unwind" fn at_subtransaction_end(
     let failed = event == SUBXACT_EVENT_ABORT_SUB;
     match event {
         SUBXACT_EVENT_START_SUB => {
-            pending::begin_subtransaction();
             notes::begin_subtransaction();
             table_as::begin_subtransaction();
+            cluster::mirror::begin_subtransaction();
+            // The last: it may fail.
+            pending::begin_subtransaction();
         }
         SUBXACT_EVENT_COMMIT_SUB | SUBXACT_EVENT_ABORT_SUB => {
             pending::end_subtransaction(subtransaction, failed);
             notes::end_subtransaction(failed);
             table_as::end_subtransaction(failed);
+            cluster::mirror::end_subtransaction(failed);
             if failed {
                 cluster::write::forget_statement();
+                crate::storage::rebuild::forget_wanted();
             }
         }
         _ => {}
@@ -107,15 +112,20 @@ unsafe extern "C-unwind" fn executor_run(
     count: pg_sys::uint64,
     execute_once: bool,
 ) {
-    let outer_depth = pending::enter_executor();
     // SAFETY: arguments are PostgreSQL's own and passed on unchanged.
     unsafe {
+        let in_parts = (*(*query).plannedstmt).hasModifyingCTE;
+        let running = pending::enter_executor(in_parts);
         let outer = notes::enter((*query).plannedstmt);
         match PREVIOUS_RUN {
             Some(previous) => previous(query, direction, count, execute_once),
             None => unguarded::standard_ExecutorRun(query, direction, count, execute_once),
         }
-        after_executor_run(outer_depth);
+        if in_parts {
+            pending::pause_executor(running);
+        } else {
+            after_executor(running);
+        }
         notes::leave(outer);
     }
 }
@@ -138,17 +148,19 @@ unsafe extern "C-unwind" fn executor_finish(query: *mut pg_sys::QueryDesc) {
     // SAFETY: the argument is PostgreSQL's own and passed on unchanged.
     unsafe {
         let outer = notes::enter((*query).plannedstmt);
+        let running = pending::enter_executor((*(*query).plannedstmt).hasModifyingCTE);
         match PREVIOUS_FINISH {
             Some(previous) => previous(query),
             None => unguarded::standard_ExecutorFinish(query),
         }
+        after_executor(running);
         notes::leave(outer);
     }
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn after_executor_run(outer_depth: usize) {
-    pending::leave_executor(outer_depth);
+unsafe extern "C-unwind" fn after_executor(outer: Running) {
+    pending::leave_executor(outer);
     guard::check_dictionary();
 }
 

@@ -345,7 +345,7 @@ pub unsafe extern "C-unwind" fn update(
             if sides_of(rel).is_some() {
                 pending::add(rel, &[quad], xid, cid, false);
             } else {
-                Table::open(rel).insert_updated(quad, xid, cid);
+                Table::open(rel).insert_updated(&mut vec![quad], xid, cid);
             }
             compat::count_update(rel);
         }

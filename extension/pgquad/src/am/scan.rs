@@ -4,7 +4,7 @@
 use super::tid;
 use crate::pg::exit::keep_in_context;
 use crate::storage::Sampled;
-use crate::table::OrderCursor;
+use crate::table::{pending, OrderCursor};
 use pgquad_btree::{Order, Quad, SIGN};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -177,7 +177,12 @@ pub unsafe extern "C-unwind" fn getnextslot(
         };
         let quad = pgquad_btree::quad_of(walk.order, &key);
         store_quad(slot, quad);
-        (*slot).tts_tid = tid::remember(quad);
+        // COPY and commands that rewrite the table come for the rows alone.
+        (*slot).tts_tid = if pending::within_executor() {
+            tid::remember(quad)
+        } else {
+            tid::NO_IDENTITY
+        };
         (*slot).tts_tableOid = (*(*scan).base.rs_rd).rd_id;
         true
     }

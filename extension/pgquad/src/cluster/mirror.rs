@@ -32,6 +32,42 @@ thread_local! {
     static SHARDS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
+/// How much was noted when each open subtransaction began.
+#[derive(Clone, Copy)]
+struct Noted {
+    watching: usize,
+    changed: usize,
+    dropped: usize,
+    shards: usize,
+}
+
+thread_local! {
+    static BEFORE: RefCell<Vec<Noted>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A subtransaction begins.
+pub fn begin_subtransaction() {
+    let noted = Noted {
+        watching: WATCHING.get(),
+        changed: CHANGED.with_borrow(Vec::len),
+        dropped: DROPPED.with_borrow(Vec::len),
+        shards: SHARDS.with_borrow(Vec::len),
+    };
+    BEFORE.with_borrow_mut(|before| before.push(noted));
+}
+
+/// A subtransaction ends. What was noted in one that `failed` has not happened: other nodes must not drop what a
+/// statement has failed to drop here.
+pub fn end_subtransaction(failed: bool) {
+    let before = BEFORE.with_borrow_mut(Vec::pop);
+    if let Some(noted) = before.filter(|_| failed) {
+        WATCHING.set(noted.watching);
+        CHANGED.with_borrow_mut(|all| all.truncate(noted.changed));
+        DROPPED.with_borrow_mut(|all| all.truncate(noted.dropped));
+        SHARDS.with_borrow_mut(|all| all.truncate(noted.shards));
+    }
+}
+
 /// Notes changes of relations from now on.
 pub fn watch() {
     WATCHING.set(WATCHING.get() + 1);
@@ -167,6 +203,7 @@ pub fn forget() {
     CHANGED.take();
     DROPPED.take();
     SHARDS.take();
+    BEFORE.take();
 }
 
 /// Brings the relation on the other nodes in line with the one here.
@@ -174,6 +211,10 @@ pub fn send(relid: pg_sys::Oid) {
     if !citus::propagates() {
         return;
     }
+    // Two sessions that change the relation at once send one after the other, and the second one what both have made.
+    // GRANT and COMMENT take no lock by themselves that would keep others away.
+    // SAFETY: within a transaction, which keeps the lock.
+    unsafe { pg_sys::LockRelationOid(relid, pg_sys::ShareUpdateExclusiveLock as i32) }
     if let Some(command) = definition(relid) {
         keep_owner(relid);
         citus::on_other_nodes(&command);
@@ -209,13 +250,14 @@ fn role_name(role: pg_sys::Oid) -> String {
 fn definition(relid: pg_sys::Oid) -> Option<String> {
     let base = mark_of(relid)?;
     let oid = relid.to_u32();
-    let name = one(&format!(
-        "SELECT relname::text FROM pg_class WHERE oid = {oid}"
-    ));
-    let owner = one(&format!(
-        "SELECT pg_get_userbyid(relowner)::text FROM pg_class WHERE oid = {oid}"
-    ));
-    let (roles, commands): (Vec<String>, Vec<String>) = citus::rows(&definition_sql(oid), &[])
+    let mut of_class = citus::newest_rows(&format!(
+        "SELECT relname::text, pg_get_userbyid(relowner)::text FROM pg_class WHERE oid = {oid}"
+    ))
+    .pop()?
+    .into_iter()
+    .flatten();
+    let (name, owner) = (of_class.next()?, of_class.next()?);
+    let (roles, commands): (Vec<String>, Vec<String>) = citus::newest_rows(&definition_sql(oid))
         .into_iter()
         .map(|mut row| {
             (

@@ -2,37 +2,56 @@
 
 use crate::pg::statement_state::StatementState;
 
-thread_local! {
-    static DEPTH: StatementState<usize> = const { StatementState::new(0) };
+/// The executors that are running.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Running {
+    depth: usize,
+    may_delete: bool,
 }
 
-/// Counts a running executor in; gives how many were running, for [`leave`].
-pub fn enter() -> usize {
-    let outer = depth();
-    DEPTH.with(|state| state.replace(outer + 1))
+const NOTHING: Running = Running {
+    depth: 0,
+    may_delete: false,
+};
+
+thread_local! {
+    static RUNNING: StatementState<Running> = const { StatementState::new(NOTHING) };
+}
+
+/// Counts a running executor in; gives those that were running, for [`leave`]. `may_delete`: its statement changes
+/// tables in several parts, one of which may delete what another one meets.
+pub fn enter(may_delete: bool) -> Running {
+    let depth = depth() + 1;
+    RUNNING.with(|state| state.replace(Running { depth, may_delete }))
 }
 
 /// How many are running.
 pub fn depth() -> usize {
-    DEPTH.with(StatementState::get)
+    RUNNING.with(StatementState::get).depth
+}
+
+/// Whether the statement of the innermost one changes tables in several parts.
+pub fn may_delete() -> bool {
+    RUNNING.with(StatementState::get).may_delete
 }
 
 /// Counts the innermost one out.
-pub fn leave(outer: usize) {
-    DEPTH.with(|state| state.replace(outer));
+pub fn leave(outer: Running) {
+    RUNNING.with(|state| state.replace(outer));
 }
 
 /// A subtransaction begins.
 pub fn begin_subtransaction() {
-    DEPTH.with(StatementState::begin_subtransaction);
+    RUNNING.with(StatementState::begin_subtransaction);
 }
 
 /// A subtransaction ends; `failed`: an error has left the executors that ran within it.
 pub fn end_subtransaction(failed: bool) {
-    DEPTH.with(|state| state.end_subtransaction(failed));
+    RUNNING.with(|state| state.end_subtransaction(failed));
 }
 
 /// Counts all out; called when a transaction ends.
 pub fn reset() {
-    DEPTH.with(|state| state.reset(0));
+    RUNNING.with(|state| state.reset(NOTHING));
 }

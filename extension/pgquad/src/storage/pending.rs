@@ -6,7 +6,7 @@
 //! left is dropped.
 
 use super::bulk::BulkLoad;
-use super::executor_depth::depth;
+use super::executor_depth::{depth, may_delete};
 use super::pending_work::{Pending, PendingWork};
 use super::relation::with_open;
 use super::stop_points;
@@ -34,6 +34,8 @@ enum Rows {
 struct Insertion {
     xid: u32,
     rows: Rows,
+    /// The command changes tables in several parts: it may yet delete what is there now.
+    may_delete: bool,
 }
 
 thread_local! {
@@ -87,7 +89,13 @@ fn noting<T>(relid: pg_sys::Oid, cid: u32, insert: impl FnOnce(&mut Taken, bool)
 /// The innermost executor run ends without error: its rows go to the trees.
 pub fn flush_run() {
     let depth = depth();
-    flush_if(|p| p.depth >= depth);
+    flush_if(|p| p.depth >= depth, true);
+}
+
+/// A subtransaction has begun: rows of the statements around it go to the trees. Written within it, with an error that
+/// it catches, they would be in some trees only, and the statement around would go on.
+pub fn flush_outer() {
+    flush_if(|p| matches!(p.work.rows, Rows::Few(_)), false);
 }
 
 /// Keeps rows back.
@@ -105,7 +113,11 @@ pub unsafe fn add(rel: pg_sys::Relation, quads: &[Quad], xid: u32, cid: u32, new
         } else {
             Rows::Few(Vec::new())
         };
-        Insertion { xid, rows }
+        Insertion {
+            xid,
+            rows,
+            may_delete: may_delete(),
+        }
     };
     let add = |insertion: &mut Insertion| {
         match &mut insertion.rows {
@@ -150,28 +162,34 @@ unsafe fn build_instead(rel: pg_sys::Relation) -> Option<BulkLoad> {
 
 /// Brings the rows kept back for a table into its trees, before it is read.
 pub fn flush(relid: pg_sys::Oid) {
-    flush_if(|p| p.relid == relid);
+    flush_if(|p| p.relid == relid, false);
 }
 
 /// Brings the rows that commands before `cid` kept back for a table into its trees. Rows that `cid` itself inserts have
 /// to wait. The same command may first delete these very quads (`WITH gone AS (DELETE ...) INSERT ...`), and then the
 /// insertion stays.
 pub fn flush_earlier(relid: pg_sys::Oid, cid: u32) {
-    flush_if(|p| p.relid == relid && p.cid < cid);
+    flush_if(|p| p.relid == relid && p.cid < cid, true);
 }
 
 /// Brings all rows kept back into their trees; a transaction is about to commit.
 pub fn flush_all() {
-    flush_if(|_| true);
+    flush_if(|_| true, true);
 }
 
-fn flush_if(is_due: impl Fn(&Pending<Insertion>) -> bool) {
+/// `is_over`: their commands delete nothing any more.
+fn flush_if(is_due: impl Fn(&Pending<Insertion>) -> bool, is_over: bool) {
     let due = PENDING.with(|pending| pending.take_due(is_due));
-    due.into_iter().for_each(write);
+    due.into_iter().for_each(|pending| write(pending, is_over));
 }
 
-fn write(pending: Pending<Insertion>) {
-    let (relid, cid, Insertion { xid, rows }) = (pending.relid, pending.cid, pending.work);
+fn write(pending: Pending<Insertion>, is_over: bool) {
+    let (relid, cid) = (pending.relid, pending.cid);
+    let Insertion {
+        xid,
+        rows,
+        may_delete,
+    } = pending.work;
     match rows {
         Rows::Few(mut quads) => with_open(relid, |rel| {
             // SAFETY: the relation is open, and locked by the statement that inserts.
@@ -183,7 +201,11 @@ fn write(pending: Pending<Insertion>) {
                 }
                 let table = Table::open(rel);
                 let keys = table.decides().then(|| first_keys(&table, &quads));
-                let added = table.insert(&mut quads, xid, cid);
+                let added = if may_delete && !is_over {
+                    table.insert_updated(&mut quads, xid, cid)
+                } else {
+                    table.insert(&mut quads, xid, cid)
+                };
                 pg_sys::pgstat_count_heap_insert(rel, added as i64);
                 if let Some(keys) = keys {
                     noting(relid, cid, |taken, again| {

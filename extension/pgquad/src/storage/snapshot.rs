@@ -18,6 +18,12 @@ pub fn is_serializable() -> bool {
     unsafe { pg_sys::XactIsoLevel == pg_sys::XACT_SERIALIZABLE as i32 }
 }
 
+/// Whether all statements of the transaction see the same snapshot (`IsolationUsesXactSnapshot`).
+fn has_transaction_snapshot() -> bool {
+    // SAFETY: plain session state.
+    unsafe { pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32 }
+}
+
 /// What a PostgreSQL snapshot sees.
 pub struct PgSnapshot {
     snapshot: pg_sys::Snapshot,
@@ -123,6 +129,10 @@ impl Snapshot for PgSnapshot {
         }
         self.last_insert.set((xmin, seen));
         seen
+    }
+
+    fn is_of_statement(&self) -> bool {
+        !has_transaction_snapshot()
     }
 
     fn sees_delete(&self, xmax: u32, cmax: u32) -> bool {

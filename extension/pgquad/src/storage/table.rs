@@ -195,12 +195,12 @@ impl Table {
             .unwrap_or_else(|e| fail(e))
     }
 
-    /// Inserts the new quad of an updated row. Only quads that the command itself has inserted count as there. Earlier
-    /// ones are no reason to leave a quad out, for the command may yet delete them.
-    pub fn insert_updated(&self, quad: Quad, xid: u32, cid: u32) {
+    /// As [`Self::insert`], for a command that deletes, too: an UPDATE. Only quads that the command itself has inserted
+    /// count as there. Earlier ones are no reason to leave a quad out, for the command may yet delete them.
+    pub fn insert_updated(&self, quads: &mut Vec<Quad>, xid: u32, cid: u32) -> usize {
         self.quads
-            .insert(&mut vec![quad], &self.writer(xid, cid), Mode::Update)
-            .unwrap_or_else(|e| fail(e));
+            .insert(quads, &self.writer(xid, cid), Mode::Update)
+            .unwrap_or_else(|e| fail(e))
     }
 
     /// Inserts ascending keys into the first order; returns those that were not there.

@@ -3,17 +3,25 @@
 
 use crate::catalog::distributed_store::{sides_of, Sides};
 use crate::cluster::pending_changes;
-use crate::storage::{executor_depth, pending};
+use crate::storage::executor_depth::{self, Running};
+use crate::storage::pending;
 use pgquad_btree::Quad;
 use pgrx::pg_sys;
 
-/// Counts a running executor in; gives what [`leave_executor`] wants.
-pub fn enter_executor() -> usize {
-    executor_depth::enter()
+/// Counts a running executor in; gives what [`leave_executor`] wants. `may_delete`: its statement changes tables in
+/// several parts.
+pub fn enter_executor(may_delete: bool) -> Running {
+    executor_depth::enter(may_delete)
+}
+
+/// The innermost executor run is over without error, but its statement is not: parts of it that nobody reads are run at
+/// its end. What it has kept back is written then, for they may delete what it inserts anew.
+pub fn pause_executor(outer: Running) {
+    executor_depth::leave(outer);
 }
 
 /// The innermost executor run is over without error: what it has kept back is written.
-pub fn leave_executor(outer: usize) {
+pub fn leave_executor(outer: Running) {
     pending::flush_run();
     pending_changes::flush_run();
     executor_depth::leave(outer);
@@ -65,6 +73,7 @@ pub fn flush_all() {
 /// A subtransaction begins.
 pub fn begin_subtransaction() {
     executor_depth::begin_subtransaction();
+    pending::flush_outer();
 }
 
 /// A subtransaction ends; what it changed is dropped when it `failed`.
