@@ -185,7 +185,7 @@ class Push:
         for check in [
             self.answers, self.answers_in_sparql, self.pushes_indeed, self.sums, self.groups_in_files,
             self.computed_terms, self.fed_rows, self.fed_rows_of_one_snapshot,
-            self.participants_are_started_for_much, self.what_is_not_pushed, self.settings_of_the_session,
+            self.participants_are_started_for_much, self.stores_on_some_of_the_nodes, self.what_is_not_pushed, self.settings_of_the_session,
             self.snapshots, self.limits, self.cancels, self.errors, self.roles, self.many_at_once,
             self.nothing_stays,
         ]:
@@ -427,6 +427,24 @@ class Push:
                 str(seen),
             )
             self.report.check(seen[-1].startswith("Exchange: push nodes=3"), "pushed then", str(seen))
+
+    def stores_on_some_of_the_nodes(self):
+        """A session pushes joins of stores on all nodes and on two of them in turn: the participants keep the links that
+        they need."""
+        with closing(self.cluster.servers[0].connect()) as connection, connection.cursor() as cursor:
+            cursor.execute("select quad.create_store('pair', distributed => true, shards => 2)")
+            cursor.execute("insert into quad_stores.pair select * from quad_stores.one")
+            cursor.execute("set quad.exchange_mode = push")
+            expected = {}
+            for store in ("many", "pair", "pair", "many", "many", "pair", "many"):
+                began = time.monotonic()
+                query = QUERIES["chain"].format(**self.names)
+                cursor.execute(query.replace(" t ", f" quad_stores.{store} "))
+                rows = Counter(cursor.fetchall())
+                took = time.monotonic() - began
+                same = expected.setdefault("rows", rows) == rows
+                self.report.check(same and took < 2, f"pushed over the nodes of {store}", f"{took:.1f} s, {len(rows)} rows")
+            cursor.execute("select quad.drop_store('pair')")
 
     def what_is_not_pushed(self):
         chain = QUERIES["chain"].format(**self.names).replace(" t ", " quad_stores.many ")

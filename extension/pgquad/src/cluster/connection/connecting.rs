@@ -281,7 +281,8 @@ fn conninfo(node: &Node, socket: Option<&str>, role: pg_sys::Oid, mode: Mode) ->
     add("user", &role);
     add("application_name", "pgquad");
     add("client_encoding", "UTF8");
-    let mut options = String::from("-c jit=off");
+    // The session is that of the role which logs in, whatever it becomes by default.
+    let mut options = String::from("-c jit=off -c role=none");
     if mode == Mode::Push {
         // A participant whose asker has gone stops soon.
         options += " -c search_path=pg_catalog -c client_connection_check_interval=500";

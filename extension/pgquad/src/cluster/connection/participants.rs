@@ -1,7 +1,7 @@
 //! Sessions with the participants of a pushed join. Each participant gets its part of the work, and its rows are taken
 //! as they come, in libpq's single-row mode.
 
-use super::session::{Mode, Session};
+use super::session::{Mesh, Mode, Session};
 use super::{connecting, Received, IDLE};
 use crate::cluster::exchange::EventSet;
 use crate::cluster::protocol::damaged;
@@ -121,7 +121,11 @@ impl Participants {
                 });
         let participants = known.collect();
         let first = all.sessions.first().and_then(|session| session.mesh);
-        let mesh = first.filter(|_| all.sessions.iter().all(|session| session.mesh == first));
+        let count = all.sessions.len();
+        let mesh = first
+            .filter(|_| all.sessions.iter().all(|session| session.mesh == first))
+            .filter(|mesh| mesh.participants == count)
+            .map(|mesh| mesh.number);
         // Until this query has come to its end.
         all.sessions
             .iter_mut()
@@ -305,6 +309,7 @@ impl Participants {
         }
         let sessions = std::mem::take(&mut self.sessions);
         let is_over = !self.events.is_null() && !self.running.contains(&true);
+        let participants = sessions.len();
         let keeps_links = is_over && !sessions.iter().any(|session| session.ended);
         for (mut session, running) in sessions.into_iter().zip(&self.running) {
             if session.ended {
@@ -320,7 +325,10 @@ impl Participants {
             } else if *running {
                 session.drain();
             }
-            session.mesh = keeps_links.then_some(self.mesh);
+            session.mesh = keeps_links.then_some(Mesh {
+                number: self.mesh,
+                participants,
+            });
             session.keep();
         }
     }

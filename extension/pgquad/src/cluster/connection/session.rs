@@ -71,7 +71,16 @@ pub(super) struct Session {
     /// Where it is not established yet.
     pub(super) connecting: Option<Connecting>,
     /// As a participant: those that it is linked with, [`super::Participants`].
-    pub(super) mesh: Option<[u8; MESH_BYTES]>,
+    pub(super) mesh: Option<Mesh>,
+}
+
+/// The links between participants that are kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Mesh {
+    /// What they know them by.
+    pub(super) number: [u8; MESH_BYTES],
+    /// How many they are. Links between fewer of them are others, under another number.
+    pub(super) participants: usize,
 }
 
 /// Where an answer is.

@@ -111,6 +111,12 @@ pub fn find(database: pg_sys::Oid, role: pg_sys::Oid) -> Found {
         if state == FREE {
             continue;
         }
+        let is_starting = now().saturating_sub(place.since.load(Relaxed)) < MAX_START_NS;
+        if state == STARTING && !is_starting {
+            // A worker that has not come up, whosever it was. Where this fails it has come up after all.
+            let _ = place.state.compare_exchange(STARTING, FREE, SeqCst, SeqCst);
+            continue;
+        }
         all += 1;
         if state == CLAIMED || place.of() != (database.to_u32(), role.to_u32()) {
             continue;
@@ -118,13 +124,7 @@ pub fn find(database: pg_sys::Oid, role: pg_sys::Oid) -> Found {
         // One that takes no sessions may have a query that lasts.
         workers += u32::from(state != PAUSED);
         match state {
-            STARTING if now().saturating_sub(place.since.load(Relaxed)) < MAX_START_NS => {
-                is_coming = true;
-            }
-            STARTING => {
-                // Where it fails the worker has come up after all.
-                let _ = place.state.compare_exchange(STARTING, FREE, SeqCst, SeqCst);
-            }
+            STARTING => is_coming = true,
             READY => {
                 let sessions = place.sessions.load(Relaxed);
                 if best.is_none_or(|(_, least)| sessions < least) {
