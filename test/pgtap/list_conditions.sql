@@ -1,7 +1,7 @@
 -- A list among the conditions is a range for each member, or one range that is tested against the list, whichever is
 -- less to read. The choice is made when the list is known.
 begin;
-select plan(33);
+select plan(35);
 \ir lib/plan_of.sql
 create table h (s bigint not null, p bigint not null, o bigint not null, g bigint not null);
 insert into h select n, 1, n % 7, 0 from generate_series(1, 60000) n;
@@ -91,5 +91,12 @@ prepare pairs(bigint[], bigint[]) as select count(*) from wide where g = 1 and s
 set local plan_cache_mode = force_generic_plan;
 select format('execute pairs(%L, %L)', (select array_agg(n) from generate_series(1, 2000) n), (select array_agg(n) from generate_series(1001, 3000) n)) as call \gset
 select results_eq(:'call', array[1000::bigint], 'two long lists beside a constant');
+-- Lists of several columns multiply.
+set local quad.enable_quad_join = off;
+select is((select count(*) from q where s = any (array(select generate_series(1, 1000)::bigint)) and p = any (array(select generate_series(1, 1000)::bigint))),
+    2030::bigint, 'two lists of a thousand');
+select throws_ok($$select count(*) from q where s = any (array(select generate_series(1, 1000)::bigint)) and p = any (array(select generate_series(1, 1000)::bigint))
+    and o = any (array(select generate_series(1, 1000)::bigint))$$, '54000', null, 'three make too many ranges of keys');
+
 select * from finish();
 rollback;

@@ -1,6 +1,6 @@
 -- Quad Join: where it is used, where it stays out of the way, and that rights, policies and limits hold inside it.
 begin;
-select plan(107);
+select plan(110);
 
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 create table r (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
@@ -189,6 +189,19 @@ select throws_ok('select a.o from q a, r b where a.s = b.s', '42501', null, 'col
 select results_eq('select distinct b.s % 2 from q a, r b where a.s = b.s', 'values (1::bigint)', 'a policy hides rows');
 select lives_ok('select count(*) from q a, r b where a.s = b.s and peek(b.s)', 'conditions of the user see no hidden row');
 reset role;
+
+-- A column of EXISTS that an expression is equal to, which something above is equal to as well.
+create table asked (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
+insert into asked select n % 50, n % 3, n % 70, 0 from generate_series(1, 5000) n;
+analyze asked;
+create temp table computed (z bigint);
+insert into computed values (5), (17);
+select pg_temp.same(query, name) from (values
+    ('EXISTS, compared above', 'select a.s, a.o from asked a join computed h on h.z = a.o + 1 where exists (select 1 from asked x where x.s = a.s and x.o = a.o + 1)'),
+    ('EXISTS in a subquery', 'select v.s, c.p from (select a.s, a.o from asked a where exists (select 1 from asked x where x.s = a.s and x.o = a.o + 1)) v '
+        'join asked c on c.s = v.s and c.o = v.o + 1'),
+    ('IN', 'select a.s from asked a join computed h on h.z = a.o + 1 where (a.s, a.o + 1) in (select x.s, x.o from asked x)')
+) x(name, query);
 
 select * from finish();
 rollback;

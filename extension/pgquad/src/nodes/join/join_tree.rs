@@ -157,6 +157,11 @@ impl JoinTree {
                 JOIN_LEFT => Kind::Left,
                 JOIN_ANTI => Kind::Anti,
                 JOIN_SEMI => {
+                    let clauses: Vec<_> = clauses.collect();
+                    let is_asked = |&clause: &_| may_be_asked_above(clause, (*joined).relids);
+                    if clauses.iter().any(is_asked) {
+                        return None;
+                    }
                     inner.clauses.extend(clauses);
                     self.children.push(Inner {
                         kind: Kind::Semi,
@@ -180,5 +185,25 @@ impl JoinTree {
             self.children.push(Inner { kind, group: inner });
             Some(self)
         }
+    }
+}
+
+/// Whether a column of EXISTS may be asked for above it, by a condition of its own (not the equality of two columns):
+/// where its equivalence class has more members, PostgreSQL compares any of them with each other. No column above has
+/// its value.
+///
+/// # Safety
+/// A live clause of a join of `joined`.
+unsafe fn may_be_asked_above(clause: *mut pg_sys::RestrictInfo, joined: pg_sys::Relids) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let class = match (*clause).parent_ec.is_null() {
+            true => (*clause).left_ec,
+            false => (*clause).parent_ec,
+        };
+        let members = class
+            .as_ref()
+            .map_or(std::ptr::null_mut(), |class| class.ec_members);
+        pg_sys::list_length(members) > 2 && equal_columns(clause, joined).is_none()
     }
 }

@@ -2,9 +2,10 @@
 
 use super::condition_values::parameter;
 use super::conditions::Condition;
+use crate::pg::error::raise_hint;
 use pgquad_btree::{Filter, Key, Order};
-use pgquad_exec::{key_ranges, Bound, ConditionData, Oid, Value};
-use pgrx::pg_sys;
+use pgquad_exec::{key_ranges, most_ranges, Bound, ConditionData, Oid, Value};
+use pgrx::{pg_sys, PgSqlErrorCode};
 
 /// A condition: column, kind of bound, type of the value.
 #[derive(Clone, Copy)]
@@ -64,6 +65,23 @@ impl Compared {
     }
 }
 
+/// Most key ranges that the lists of a table's conditions may make together, 64 bytes each.
+const MAX_RANGES: usize = 1 << 22;
+
+/// The key ranges of an order for conditions with these values, all of which it uses. An error where lists make too many
+/// of them: three lists of a thousand values make as many as there are combinations.
+pub fn ranges_of(order: Order, conditions: &[(usize, Bound, Value)]) -> Vec<(Key, Key)> {
+    let most = most_ranges(conditions.iter().map(|condition| &condition.2));
+    if most > MAX_RANGES {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+            format!("the lists of the conditions on a quad table make {most} ranges of keys, more than {MAX_RANGES}"),
+            "Join with the values of the longest list instead, as in JOIN unnest(..) AS v ON v = s.",
+        );
+    }
+    key_ranges(order, conditions)
+}
+
 /// The key ranges that `bounds` and the first `bounding` of the conditions make of an order, and the filters that the
 /// other conditions are. There is no range where nothing can pass.
 ///
@@ -90,7 +108,7 @@ pub unsafe fn evaluate<'a>(
         }
     }
     let ranges = match possible {
-        true => key_ranges(order, &bounds),
+        true => ranges_of(order, &bounds),
         false => Vec::new(),
     };
     (ranges, filters)

@@ -2,7 +2,7 @@
 //! and walks the ranges leaf by leaf. Where a list among the conditions leaves a choice of two orders, it is made then:
 //! lists of parameters and subqueries are not known before.
 
-use super::compared::Compared;
+use super::compared::{ranges_of, Compared};
 use super::condition_values::parameter;
 use super::explain::{explain, Counters, Shown};
 use crate::am::tid;
@@ -16,7 +16,7 @@ use crate::table::{OrderCursor, TableReader};
 use pgquad_btree::{quad_of, Key, Order, SIGN};
 use pgquad_cluster::message::KEYS_AHEAD;
 use pgquad_exec::{
-    holds, key_ranges, match_order, most_ranges, read_cost, Bound, ScanData, Value, MAX_LIST_RANGES,
+    holds, match_order, most_ranges, read_cost, Bound, ScanData, Value, MAX_LIST_RANGES,
 };
 use pgrx::pg_sys;
 use pgrx::prelude::*;
@@ -53,7 +53,7 @@ impl Way {
     /// The key ranges for conditions with these values.
     fn ranges(&self, conditions: &[(usize, Bound, Value)]) -> Vec<(Key, Key)> {
         let used = self.used.iter().map(|&i| conditions[i].clone());
-        key_ranges(self.order, &used.collect::<Vec<_>>())
+        ranges_of(self.order, &used.collect::<Vec<_>>())
     }
 
     /// The most key ranges that conditions with these values make.
