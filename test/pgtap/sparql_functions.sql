@@ -1,6 +1,6 @@
 -- Operators and functions of SPARQL 1.1 (sections 17.2 to 17.5), asked in SPARQL.
 begin;
-select plan(280);
+select plan(287);
 -- The value of an expression in N-Triples form, datatypes of XML Schema by their local name; NULL for an error.
 create function pg_temp.value(expression text) returns text language sql as $$
     select replace(replace(row->>'v', '<http://www.w3.org/2001/XMLSchema#', '<xsd:'), '"^^<xsd:integer>', '"')
@@ -332,6 +332,18 @@ select pg_temp.gives(section, expression, expected) from (values
     ('17.6', $$COALESCE(:unknown(1, 2), "none")$$, '"none"'),
     ('17.6', $$:unknown()$$, null)
 ) as tests(section, expression, expected);
+
+-- Values at the edges of their types
+select pg_temp.gives(section, expression, expected) from (values
+    ('17.2.2', $$IF("true"^^:x, 1, 2)$$, null),
+    ('17.2.2', $$IF("true"^^xsd:integer, 1, 2)$$, '"2"'),
+    ('17.2.2', $$IF("false"^^xsd:boolean, 1, 2)$$, '"2"'),
+    ('17.3', $$"2020-01-01T00:00:00-00:01"^^xsd:dateTime = "2020-01-01T00:01:00Z"^^xsd:dateTime$$, '"true"^^<xsd:boolean>'),
+    ('17.3', $$"P1M1000000000000000D"^^xsd:duration > "P1D"^^xsd:duration$$, '"true"^^<xsd:boolean>'),
+    ('17.4.3.15', $$REPLACE("abcb", "b", "[$0]")$$, '"a[b]c[b]"')
+) as tests(section, expression, expected);
+select throws_ok($$select pg_temp.value('STRLEN(REPLACE(' || repeat('REPLACE(', 2) || '"' || repeat('a', 100) || '"'
+    || repeat(', "a", "' || repeat('a', 100) || '")', 2) || ', "a", "' || repeat('b', 1000) || '"))')$$, '54000', null, 'a text of a gigabyte');
 
 select * from finish();
 rollback;

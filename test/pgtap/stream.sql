@@ -1,6 +1,6 @@
 -- Answers in pieces: quad.sparql_json_stream and its kin, quad.answer_stream, quad.graph_stream; documents in pieces.
 BEGIN;
-SELECT plan(56);
+SELECT plan(58);
 
 SELECT quad.load_text($$
     @prefix : <http://x/> .
@@ -64,6 +64,10 @@ SELECT quad.update('INSERT { GRAPH <http://x/g3> { ?s ?p ?o } } WHERE { ?s ?p ?o
 SELECT is((SELECT count(*) FROM quad.export(graph => 'http://x/g3')), 2::bigint, 'an update that uses a graph');
 SELECT throws_ok($$SELECT quad.update('DELETE { ?s ?p ?o } USING <http://x/g1> WHERE { ?s ?p ?o }', using_graphs => '{http://x/g2}')$$,
                  '22023', NULL, 'USING here and there');
+-- Operations that copy graphs are about those of the store.
+SELECT quad.update('MOVE <http://x/g3> TO <http://x/g4>; COPY DEFAULT TO <http://x/g5>', using_graphs => '{http://x/g1}');
+SELECT is((SELECT count(*) FROM quad.export(graph => 'http://x/g4')), 2::bigint, 'MOVE beside a data set');
+SELECT is((SELECT count(*) FROM quad.export(graph => 'http://x/g5')), (SELECT count(*) FROM quad.export(graph => '')), 'COPY DEFAULT beside one');
 
 -- Documents in pieces: a binary COPY takes them as they are, wherever they are cut.
 SET LOCAL quad.stdin_format = 'turtle';

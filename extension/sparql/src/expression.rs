@@ -16,6 +16,10 @@ use crate::params::{inline_id_of, ParamKind, Params};
 use crate::pattern_properties::{alternatives, union_operands};
 use crate::translator::{Env, Graph, Translator};
 
+/// The constants whose effective boolean value is plain.
+const TRUE: &str = "\"true\"^^<http://www.w3.org/2001/XMLSchema#boolean>";
+const FALSE: &str = "\"false\"^^<http://www.w3.org/2001/XMLSchema#boolean>";
+
 /// Text length from which an expression is computed once rather than repeated at each use.
 const HEAVY_SQL_BYTES: usize = 1000;
 
@@ -156,8 +160,8 @@ impl Operand {
         match self {
             Self::Bool(sql) => sql.clone(),
             Self::Unbound => "NULL::boolean".to_owned(),
-            Self::Constant(c) if c.ntriples.starts_with("\"true\"^^") => "TRUE".to_owned(),
-            Self::Constant(c) if c.ntriples.starts_with("\"false\"^^") => "FALSE".to_owned(),
+            Self::Constant(c) if c.ntriples == TRUE => "TRUE".to_owned(),
+            Self::Constant(c) if c.ntriples == FALSE => "FALSE".to_owned(),
             other => format!("quad.ebv({})", other.term_sql(params)),
         }
     }

@@ -323,7 +323,8 @@ impl Translator<'_> {
                 Col {
                     nullable: false,
                     kind: Kind::Resource,
-                    ..Col::of_term(format!("quad.fn_bnode({label}, {row})"))
+                    // Not the nodes of BNODE() with the same label.
+                    ..Col::of_term(format!("quad.fn_bnode({label}, -1 - {row})"))
                 }
             }
         })

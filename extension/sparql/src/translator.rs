@@ -82,6 +82,8 @@ pub(crate) struct Translator<'a> {
     aliases: usize,
     quads: usize,
     hidden: usize,
+    /// Groups whose solutions have numbers.
+    numbered: u64,
 }
 
 impl<'a> Translator<'a> {
@@ -96,6 +98,7 @@ impl<'a> Translator<'a> {
             aliases: 0,
             quads: 0,
             hidden: 0,
+            numbered: 0,
         }
     }
 
@@ -126,7 +129,12 @@ impl<'a> Translator<'a> {
     /// The block with a number for each solution.
     pub fn numbered(&mut self, mut block: Block) -> Block {
         if block.row.is_none() {
-            block.row = Some("row_number() OVER ()".to_owned());
+            // Solutions of different groups have different numbers: BNODE("a") of each is a node of its own.
+            block.row = Some(match self.numbered {
+                0 => "row_number() OVER ()".to_owned(),
+                groups => format!("row_number() OVER () + {}", groups << 40),
+            });
+            self.numbered += 1;
             block = self.wrap(block);
         }
         block

@@ -1,6 +1,6 @@
 //! SPARQL 1.1 Update to SQL: one statement for each operation, which sees what the operations before it did.
 
-use spargebra::algebra::{GraphPattern, GraphTarget};
+use spargebra::algebra::{GraphPattern, GraphTarget, QueryDataset};
 use spargebra::term::{
     BlankNode, GraphName, GraphNamePattern, GroundQuadPattern, GroundTermPattern, NamedNodePattern,
     NamedOrBlankNode, QuadPattern, Term, TermPattern, Variable,
@@ -9,7 +9,7 @@ use spargebra::{GraphUpdateOperation, Update};
 
 use crate::block::{column_name, parenthesised, Block};
 use crate::column::{Col, Kind, FIRST_BLANK, FIRST_LITERAL};
-use crate::dataset::{Dataset, Target};
+use crate::dataset::{Dataset, DefaultGraph, Target};
 use crate::error::Error;
 use crate::params::{with_placeholders, Param, ParamKind};
 use crate::translator::{Env, Translator};
@@ -113,31 +113,77 @@ fn delete_sql(table: &str, but_added: bool) -> String {
     )
 }
 
-/// Translates a request.
+/// Translates a request, which was parsed from this text.
 ///
 /// # Errors
 /// See [`Error`].
 pub fn translate_update<'a>(
     update: &Update,
+    text: &str,
     target: impl Into<Target<'a>>,
 ) -> Result<Vec<Operation>, Error> {
     let target = target.into();
+    let copies = has_copies(text);
     let base = update.base_iri.as_ref().map(|iri| iri.as_str().to_owned());
     update
         .operations
         .iter()
-        .map(|operation| translate_operation(operation, target, base.clone()))
+        .map(|operation| translate_operation(operation, copies, target, base.clone()))
         .collect()
+}
+
+/// Whether the text of a request may have operations that copy graphs: ADD, COPY, MOVE.
+fn has_copies(text: &str) -> bool {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    let is_copying = |word: &str| {
+        ["add", "copy", "move"]
+            .iter()
+            .any(|w| w.eq_ignore_ascii_case(word))
+    };
+    words.into_iter().any(is_copying)
+}
+
+/// Whether an operation is what the parser makes of ADD, COPY or MOVE. They are about graphs of the store, whatever
+/// data set operations with WHERE are given (sections 3.2.3 to 3.2.5; SPARQL 1.1 Protocol section 2.2.3).
+fn is_copy(
+    delete: &[GroundQuadPattern],
+    insert: &[QuadPattern],
+    using: Option<&QueryDataset>,
+    pattern: &GraphPattern,
+) -> bool {
+    let [quad] = insert else { return false };
+    let named = |term: &TermPattern, name: &str| matches!(term, TermPattern::Variable(v) if v.as_str() == name);
+    let predicate = |term: &NamedNodePattern| matches!(term, NamedNodePattern::Variable(v) if v.as_str() == "p");
+    let inner = match pattern {
+        GraphPattern::Graph {
+            name: NamedNodePattern::NamedNode(_),
+            inner,
+        } => inner,
+        other => other,
+    };
+    let is_all = |pattern: &GraphPattern| match pattern {
+        GraphPattern::Bgp { patterns } => matches!(&patterns[..], [triple]
+            if named(&triple.subject, "s") && predicate(&triple.predicate) && named(&triple.object, "o")),
+        _ => false,
+    };
+    delete.is_empty()
+        && using.is_none()
+        && !matches!(quad.graph_name, GraphNamePattern::Variable(_))
+        && named(&quad.subject, "s")
+        && predicate(&quad.predicate)
+        && named(&quad.object, "o")
+        && is_all(inner)
 }
 
 fn translate_operation(
     operation: &GraphUpdateOperation,
+    copies: bool,
     target: Target<'_>,
     base: Option<String>,
 ) -> Result<Operation, Error> {
     let table = target.table;
-    let translator = |using| {
-        let dataset = Dataset::new(using, target);
+    let translator = || {
+        let dataset = Dataset::new(None, target);
         Translator::new(target, base.clone(), dataset)
     };
     Ok(match operation {
@@ -171,19 +217,28 @@ fn translate_operation(
             using,
             pattern,
         } => {
+            let target = match copies && is_copy(delete, insert, using.as_ref(), pattern) {
+                true => Target {
+                    graphs: None,
+                    default_graph: DefaultGraph::Own,
+                    ..target
+                },
+                false => target,
+            };
             if using.is_some() && target.graphs.is_some() {
                 return Err(Error::Invalid(
                     "an update with USING or WITH cannot have its graphs named beside its text"
                         .to_owned(),
                 ));
             }
-            let mut translator = translator(using.as_ref());
+            let dataset = Dataset::new(using.as_ref(), target);
+            let mut translator = Translator::new(target, base.clone(), dataset);
             translator.keeps_terms = true;
             let sql = translator.modify(delete, insert, pattern)?;
             Operation::Run(Statement::new(translator, &sql))
         }
         GraphUpdateOperation::Clear { graph, .. } | GraphUpdateOperation::Drop { graph, .. } => {
-            let mut translator = translator(None);
+            let mut translator = translator();
             let condition = match graph {
                 GraphTarget::NamedNode(iri) => {
                     let id = translator.params.sql(ParamKind::Id, &iri.to_string());
@@ -204,7 +259,7 @@ fn translate_operation(
             if *silent {
                 return Ok(Operation::Skip(format!("CREATE SILENT GRAPH {graph}")));
             }
-            let mut translator = translator(None);
+            let mut translator = translator();
             let id = translator.params.sql(ParamKind::Id, &graph.to_string());
             let sql = format!("SELECT EXISTS (SELECT 1 FROM {table} AS x WHERE x.g = {id})");
             Operation::Create {

@@ -125,7 +125,7 @@ proptest! {
     #[test]
     fn updates_become_whole_sql_or_errors(text in text()) {
         if let Ok(update) = parse_update(&text, None) {
-            for operation in translate_update(&update, TARGET).unwrap_or_default() {
+            for operation in translate_update(&update, &text, TARGET).unwrap_or_default() {
                 if let Operation::Run(statement) | Operation::Create { exists: statement, .. } = operation {
                     prop_assert!(is_whole(&statement.sql()), "{}", statement.sql());
                 }

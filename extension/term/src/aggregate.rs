@@ -1,7 +1,7 @@
 //! The aggregates of SPARQL 1.1 section 18.5.1, row by row. An error in a row (an unbound value
 //! too, `None`) makes the whole aggregate an error. COUNT and SAMPLE need nothing from here.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, MAX_TEXT_BYTES};
 use crate::func::numeric::number;
 use crate::func::strings::text_of;
 use crate::number::{from_raw, to_raw, Number};
@@ -165,6 +165,7 @@ pub struct GroupConcat {
     text: String,
     rows: u64,
     failed: bool,
+    too_long: bool,
 }
 
 impl GroupConcat {
@@ -177,6 +178,10 @@ impl GroupConcat {
                 }
                 self.text.push_str(part);
                 self.rows += 1;
+                if self.text.len() > MAX_TEXT_BYTES {
+                    self.too_long = true;
+                    self.text = String::new();
+                }
             }
             _ => {
                 self.failed = true;
@@ -188,9 +193,11 @@ impl GroupConcat {
     /// The result, a simple literal; `""` for an empty group.
     ///
     /// # Errors
-    /// A row that is unbound or a blank node.
+    /// A row that is unbound or a blank node; a text of more than [`MAX_TEXT_BYTES`].
     pub fn result(&self) -> Result<TermBuf> {
-        if self.failed {
+        if self.too_long {
+            Err(Error::TooLong)
+        } else if self.failed {
             Err(Error::Type)
         } else {
             Ok(TermBuf::string(&self.text))

@@ -1,6 +1,7 @@
 //! The comparison operators of SPARQL 1.1 section 17.3 and the effective boolean value of section
 //! 17.2.2.
 
+use crate::duration::within_cycle;
 use crate::error::{Error, Result};
 use crate::number::compare_promoted;
 use crate::value::Value;
@@ -58,8 +59,9 @@ pub fn compare(a: &Term<'_>, b: &Term<'_>) -> Result<Option<Ordering>> {
         }
         // From each of the four dates that decide, three months and seven days end when one month and 68 days do. They
         // are not equal all the same (XSD 1.1 part 2, section 3.3.6.2).
-        (Value::Duration(x), Value::Duration(y)) => x
-            .partial_cmp(&y)
+        (Value::Duration(x), Value::Duration(y)) => within_cycle(x)
+            .zip(within_cycle(y))
+            .and_then(|(x, y)| x.partial_cmp(&y))
             .filter(|order| order.is_ne() || x == y)
             .map(Some)
             .ok_or(Error::Type),

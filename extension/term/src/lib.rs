@@ -13,6 +13,7 @@ pub mod block;
 pub mod bloom;
 pub mod cache;
 pub mod compare;
+mod duration;
 pub mod encoded;
 mod error;
 pub mod func;

@@ -6,6 +6,7 @@
 //! sort as if in UTC, and NaN above all numbers. Terms of one value are ordered by lexical form, language tag (none
 //! first) and datatype, so that only the same term is equal.
 
+use crate::duration::within_cycle;
 use crate::number::{compare_exactly, to_raw, Number, ONE};
 use crate::value::{Instant, Value};
 use crate::{Blank, Literal, LiteralKind, Term};
@@ -165,8 +166,8 @@ fn ordered_double(value: f64) -> u64 {
 fn reference_end(duration: Duration) -> Decimal {
     static START: LazyLock<DateTime> =
         LazyLock::new(|| "1969-09-01T00:00:00".parse().expect("a valid dateTime"));
-    START
-        .checked_add_duration(duration)
+    within_cycle(duration)
+        .and_then(|duration| START.checked_add_duration(duration))
         .and_then(|end| end.checked_sub(*START))
         .map_or_else(
             || {

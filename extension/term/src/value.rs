@@ -39,13 +39,12 @@ pub struct Instant {
 }
 
 impl Instant {
-    /// From the bytes of any of the date and time types of `oxsdatatypes`.
-    fn from_be_bytes(bytes: [u8; 18]) -> Self {
-        let (seconds, zone) = bytes.split_at(16);
-        let raw = i128::from_be_bytes(seconds.try_into().expect("sixteen bytes"));
+    /// From the bytes of any of the date and time types of `oxsdatatypes`. They do not tell `-00:01` from no time zone.
+    fn from_be_bytes(bytes: [u8; 18], zoned: bool) -> Self {
+        let seconds = bytes[..16].try_into().expect("sixteen bytes");
         Self {
-            seconds: from_raw(raw),
-            zoned: zone != [u8::MAX; 2],
+            seconds: from_raw(i128::from_be_bytes(seconds)),
+            zoned,
         }
     }
 
@@ -126,22 +125,28 @@ pub(crate) fn parse_boolean(lexical: &str) -> Option<bool> {
 }
 
 fn xsd_value(lexical: &str, xsd: Xsd) -> Option<Value<'static>> {
-    let bytes = match xsd {
+    macro_rules! parsed {
+        ($moment:ty) => {{
+            let value = lexical.parse::<$moment>().ok()?;
+            (value.to_be_bytes(), value.timezone_offset().is_some())
+        }};
+    }
+    let (bytes, zoned) = match xsd {
         Xsd::Boolean => return parse_boolean(lexical).map(Value::Boolean),
         Xsd::Duration | Xsd::YearMonthDuration | Xsd::DayTimeDuration => {
             return parse_duration(lexical, xsd).map(Value::Duration)
         }
-        Xsd::DateTime | Xsd::DateTimeStamp => lexical.parse::<DateTime>().ok()?.to_be_bytes(),
-        Xsd::Date => lexical.parse::<Date>().ok()?.to_be_bytes(),
-        Xsd::Time => lexical.parse::<Time>().ok()?.to_be_bytes(),
-        Xsd::GYear => lexical.parse::<GYear>().ok()?.to_be_bytes(),
-        Xsd::GYearMonth => lexical.parse::<GYearMonth>().ok()?.to_be_bytes(),
-        Xsd::GMonthDay => lexical.parse::<GMonthDay>().ok()?.to_be_bytes(),
-        Xsd::GDay => lexical.parse::<GDay>().ok()?.to_be_bytes(),
-        Xsd::GMonth => lexical.parse::<GMonth>().ok()?.to_be_bytes(),
+        Xsd::DateTime | Xsd::DateTimeStamp => parsed!(DateTime),
+        Xsd::Date => parsed!(Date),
+        Xsd::Time => parsed!(Time),
+        Xsd::GYear => parsed!(GYear),
+        Xsd::GYearMonth => parsed!(GYearMonth),
+        Xsd::GMonthDay => parsed!(GMonthDay),
+        Xsd::GDay => parsed!(GDay),
+        Xsd::GMonth => parsed!(GMonth),
         _ => return Number::parse(lexical, xsd).ok().map(Value::Number),
     };
-    let instant = Instant::from_be_bytes(bytes);
+    let instant = Instant::from_be_bytes(bytes, zoned);
     match xsd {
         Xsd::DateTimeStamp if !instant.zoned => None,
         Xsd::DateTimeStamp => Some(Value::Instant(Xsd::DateTime, instant)),

@@ -131,7 +131,7 @@ impl Cast {
                 // Nobody has asked for it: that it cannot be read is for whoever does.
                 match block.term(other).map(|term| self.cast(&term.as_term())) {
                     Ok(Ok(float)) => state.casts.put(self, other, Some(float)),
-                    Err(_) | Ok(Err(Error::NotSupported(_))) => {}
+                    Err(_) | Ok(Err(Error::NotSupported(_) | Error::TooLong)) => {}
                     Ok(Err(_)) => state.casts.put(self, other, None),
                 }
             }

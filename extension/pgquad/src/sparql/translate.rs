@@ -94,8 +94,8 @@ pub fn update(
 ) -> (Vec<Operation>, String) {
     let update = parse_update(text, base).unwrap_or_else(|error| fail(error, text));
     let table = store::resolve(store, true).table();
-    let operations =
-        translate_update(&update, target(&table, graphs)).unwrap_or_else(|error| fail(error, text));
+    let operations = translate_update(&update, text, target(&table, graphs))
+        .unwrap_or_else(|error| fail(error, text));
     (operations, table)
 }
 

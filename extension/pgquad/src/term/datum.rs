@@ -94,12 +94,16 @@ impl From<TermBuf> for TermOut {
 }
 
 /// The value of an expression, or `None` (SQL NULL) for an error. A feature of SPARQL that is missing is raised
-/// (0A000), so that it is never taken for a result.
+/// (0A000), and so is a text that is too long (54000), so that it is never taken for a result.
 pub fn value<T>(result: Result<T>) -> Option<T> {
     match result {
         Ok(value) => Some(value),
         Err(error @ Error::NotSupported(_)) => raise(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+            error.to_string(),
+        ),
+        Err(error @ Error::TooLong) => raise(
+            PgSqlErrorCode::ERRCODE_PROGRAM_LIMIT_EXCEEDED,
             error.to_string(),
         ),
         Err(_) => None,

@@ -1,6 +1,7 @@
 //! Functions on dates and times, section 17.4.5. Beyond the spec, those on date parts also take
 //! `xsd:date`, those on time parts `xsd:time`.
 
+use crate::duration::within_cycle;
 use crate::error::{Error, Result};
 use crate::number::{from_raw, to_raw, Number, ONE};
 use crate::value::parse_duration;
@@ -327,6 +328,7 @@ pub(super) fn sub(a: &Term<'_>, b: &Term<'_>) -> Result<TermBuf> {
 }
 
 fn shift(moment: Moment, span: Duration) -> Result<TermBuf> {
+    let span = within_cycle(span).ok_or(Error::Type)?;
     let moved = match moment {
         Moment::DateTime(value) => value.checked_add_duration(span).map(Moment::DateTime),
         Moment::Date(value) => value.checked_add_duration(span).map(Moment::Date),

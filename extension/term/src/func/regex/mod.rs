@@ -5,9 +5,9 @@ mod translate;
 
 use super::strings::string_literal;
 use super::{simple, string};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, MAX_TEXT_BYTES};
 use crate::{Term, TermBuf};
-use ::regex::{Captures, Regex, RegexBuilder};
+use ::regex::{Regex, RegexBuilder};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -60,8 +60,11 @@ impl Pattern {
         } else {
             parse_replacement(replacement, self.regex.captures_len() - 1)?
         };
-        let expand = |captures: &Captures<'_>| {
-            let mut out = String::new();
+        let (mut out, mut done) = (String::new(), 0);
+        for captures in self.regex.captures_iter(text) {
+            let found = captures.get(0).expect("the whole match");
+            out.push_str(&text[done..found.start()]);
+            done = found.end();
             for part in &parts {
                 match part {
                     Part::Text(text) => out.push_str(text),
@@ -70,9 +73,12 @@ impl Pattern {
                     }
                 }
             }
-            out
-        };
-        Ok(self.regex.replace_all(text, expand).into_owned())
+            if out.len() > MAX_TEXT_BYTES {
+                return Err(Error::TooLong);
+            }
+        }
+        out.push_str(&text[done..]);
+        Ok(out)
     }
 }
 
