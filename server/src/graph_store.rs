@@ -260,9 +260,17 @@ async fn write(
             .map_err(|e| malformed(&e))?;
         while let Some(part) = parts.next_field().await.map_err(|e| malformed(&e))? {
             let media = part.content_type().map(|value| content_type(value).0);
-            let media = media.filter(|media| media != "application/octet-stream");
-            let of_name = || part.file_name().and_then(media_of_name).map(str::to_owned);
-            let Some(media) = media.or_else(of_name) else {
+            // curl says application/xml of a name that ends in .xml.
+            let is_known = media
+                .as_deref()
+                .is_some_and(|media| format_of(media).is_ok());
+            let of_name = part.file_name().and_then(media_of_name).map(str::to_owned);
+            let said = media.filter(|media| media != "application/octet-stream");
+            let media = match is_known {
+                true => said,
+                false => of_name.or(said),
+            };
+            let Some(media) = media else {
                 return Err(Problem::media_type(
                     "neither the type nor the file name of a part says its format",
                     WANTED,

@@ -11,6 +11,7 @@ use axum::http::StatusCode;
 use deadpool_postgres::{
     Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, Timeouts,
 };
+use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -27,6 +28,8 @@ const LIFETIME: Duration = Duration::from_secs(60);
 const IDLE: Duration = Duration::from_secs(60);
 /// How often nodes that are down are tried, and old connections closed.
 const PERIOD: Duration = Duration::from_secs(1);
+/// How often PostgreSQL looks whether the server is still there while a query runs.
+const CHECK_INTERVAL: &str = "1s";
 /// Longest wait for PostgreSQL to take a connection.
 const CONNECT: Duration = Duration::from_secs(5);
 
@@ -38,6 +41,8 @@ pub struct Nodes {
     pool_size: usize,
     queue_timeout: Duration,
     tls: Option<MakeRustlsConnect>,
+    /// When it was last looked whether any node answers, and the outcome.
+    last_look: tokio::sync::Mutex<Option<(Instant, bool)>>,
 }
 
 /// A PostgreSQL server.
@@ -81,8 +86,12 @@ impl Nodes {
     /// # Errors
     /// A URI that is none; a certificate authority that cannot be read.
     pub fn new(options: &Options) -> Result<Self, String> {
-        let nodes: Result<Vec<Node>, String> =
-            options.postgres.iter().map(|uri| node(uri)).collect();
+        let with_tls = options.postgres_ca.is_some();
+        let nodes: Result<Vec<Node>, String> = options
+            .postgres
+            .iter()
+            .map(|uri| node(uri, with_tls))
+            .collect();
         let tls = options.postgres_ca.as_deref().map(crate::tls::client);
         Ok(Self {
             nodes: nodes?,
@@ -91,6 +100,7 @@ impl Nodes {
             pool_size: options.pool_size as usize,
             queue_timeout: options.queue_timeout,
             tls: tls.transpose()?,
+            last_look: tokio::sync::Mutex::default(),
         })
     }
 
@@ -133,6 +143,9 @@ impl Nodes {
                     let starting = error.code() == Some(&SqlState::CANNOT_CONNECT_NOW);
                     if starting {
                         self.set_up(place, false);
+                    }
+                    // Another node may have room.
+                    if starting || error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS) {
                         problem = error.into();
                         continue;
                     }
@@ -171,8 +184,22 @@ impl Nodes {
         }
     }
 
-    /// Whether any node answers. Nodes are asked in turn until one does, and the outcome is noted.
+    /// Whether any node answers, or has answered within the last second: nobody can fill PostgreSQL with connections
+    /// by asking.
     pub async fn is_up(&self) -> bool {
+        let mut last = self.last_look.lock().await;
+        match *last {
+            Some((when, up)) if when.elapsed() < PERIOD => up,
+            _ => {
+                let up = self.look().await;
+                *last = Some((Instant::now(), up));
+                up
+            }
+        }
+    }
+
+    /// Asks nodes in turn until one answers, and notes the outcome.
+    async fn look(&self) -> bool {
         for (place, node) in self.nodes.iter().enumerate() {
             if self.answers(node).await {
                 self.set_up(place, true);
@@ -326,16 +353,27 @@ async fn connect(
     }
 }
 
-fn node(uri: &str) -> Result<Node, String> {
+/// A node by its URI. `with_tls`: nothing is sent to it in the clear, but over a socket of this machine.
+fn node(uri: &str, with_tls: bool) -> Result<Node, String> {
     // The URI may hold a password: it is not repeated.
     let mut config = Config::from_str(uri)
         .map_err(|error| format!("a URI of --postgres is not right: {error}"))?;
     config
         .application_name("pgquad-server")
         .connect_timeout(CONNECT);
+    // A query ends with the server that asked it, however that ends.
+    config.options(options_of(
+        &config,
+        &[("client_connection_check_interval", CHECK_INTERVAL)],
+    ));
+    let is_tcp = |host: &Host| matches!(host, Host::Tcp(_));
+    if with_tls && config.get_hosts().iter().all(is_tcp) && config.get_ssl_mode() == SslMode::Prefer
+    {
+        config.ssl_mode(SslMode::Require);
+    }
     let host = match config.get_hosts().first() {
-        Some(tokio_postgres::config::Host::Tcp(host)) => host.clone(),
-        Some(tokio_postgres::config::Host::Unix(path)) => path.display().to_string(),
+        Some(Host::Tcp(host)) => host.clone(),
+        Some(Host::Unix(path)) => path.display().to_string(),
         None => return Err("a URI of --postgres names no host".to_owned()),
     };
     let port = config.get_ports().first().copied().unwrap_or(5432);
@@ -409,7 +447,15 @@ mod tests {
 
     #[test]
     fn a_uri_that_is_none_is_not_repeated() {
-        let error = node("postgres://u:secret@h:x/d").err().unwrap();
+        let error = node("postgres://u:secret@h:x/d", false).err().unwrap();
         assert!(!error.contains("secret"), "{error}");
+    }
+
+    #[test]
+    fn an_authority_means_tls() {
+        let mode = |uri, tls| node(uri, tls).unwrap().config.get_ssl_mode();
+        assert!(mode("postgres://u@h/d", true) == SslMode::Require);
+        assert!(mode("postgres://u@h/d", false) == SslMode::Prefer);
+        assert!(mode("postgres://u@%2Ftmp/d", true) == SslMode::Prefer);
     }
 }

@@ -16,9 +16,8 @@ use crate::problem::Problem;
 /// # Errors
 /// 403.
 pub fn check_write(headers: &HeaderMap, origins: &[String]) -> Result<(), Problem> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let is_other = matches!(text("sec-fetch-site"), Some("cross-site" | "same-site"));
-    if !is_other || !headers.contains_key(header::AUTHORIZATION) {
+    let text = |name: &str| text_of(headers, name);
+    if !is_of_other_site(headers) || !headers.contains_key(header::AUTHORIZATION) {
         return Ok(());
     }
     let media = text("content-type").map(|value| content_type(value).0);
@@ -42,14 +41,33 @@ pub fn check_write(headers: &HeaderMap, origins: &[String]) -> Result<(), Proble
 /// # Errors
 /// 403.
 pub fn check_own(headers: &HeaderMap) -> Result<(), Problem> {
-    let site = headers.get("sec-fetch-site").and_then(|v| v.to_str().ok());
-    match site {
-        None | Some("same-origin" | "none") => Ok(()),
-        Some(_) => Err(Problem::new(
+    if is_of_other_site(headers) {
+        return Err(Problem::new(
             StatusCode::FORBIDDEN,
             "this is for the pages of this server",
-        )),
+        ));
     }
+    Ok(())
+}
+
+fn text_of<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// Whether a page of another site has made a browser send the request. Browsers say so where the server is reached by
+/// https, or on their own machine (Fetch Metadata). Elsewhere the page's origin is compared with the host that is asked.
+fn is_of_other_site(headers: &HeaderMap) -> bool {
+    if let Some(site) = text_of(headers, "sec-fetch-site") {
+        return !matches!(site, "same-origin" | "none");
+    }
+    let Some(origin) = text_of(headers, "origin") else {
+        return false;
+    };
+    let host = origin.split_once("://").map(|(_, host)| host);
+    let asked = text_of(headers, "host");
+    !host
+        .zip(asked)
+        .is_some_and(|(host, asked)| host.eq_ignore_ascii_case(asked))
 }
 
 #[cfg(test)]
@@ -79,6 +97,16 @@ mod tests {
         assert!(check_write(&headers(&[form, basic]), &any).is_ok());
         let update = ("content-type", "application/sparql-update");
         assert!(check_write(&headers(&[update, basic, cross]), &any).is_ok());
+        let (plain, host) = (
+            ("origin", "http://evil.example"),
+            ("host", "db.example:7333"),
+        );
+        let own = ("origin", "http://db.example:7333");
+        assert!(check_write(&headers(&[form, basic, plain, host]), &any).is_err());
+        assert!(check_write(&headers(&[form, basic, ("origin", "null"), host]), &any).is_err());
+        assert!(check_write(&headers(&[form, basic, own, host]), &any).is_ok());
+        assert!(check_own(&headers(&[plain, host])).is_err());
+        assert!(check_own(&headers(&[own, host])).is_ok());
         assert!(check_own(&headers(&[cross])).is_err());
         assert!(check_own(&headers(&[])).is_ok());
     }

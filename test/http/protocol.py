@@ -109,6 +109,11 @@ def uploads(report, endpoint):
         "all graphs as quads",
         quads.text(),
     )
+    form = (b'--x\r\nContent-Disposition: form-data; name="data"; filename="onto.xml"\r\nContent-Type: application/xml\r\n\r\n'
+            b'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://x/"><rdf:Description rdf:about="http://x/form" e:p="1"/></rdf:RDF>\r\n--x--\r\n')
+    named = endpoint.request("POST", "/data?graph=http://x/named", form, user="postgres", content_type="multipart/form-data; boundary=x")
+    report.check(named.status in (201, 204), "a part of a form whose name tells its format", f"{named.status} {named.text()}")
+    endpoint.request("DELETE", "/data?graph=http://x/named", user="postgres")
     other = endpoint.request(
         "PUT", "/other/data?default", b"<http://x/o> <http://x/p> 1 .", user="postgres", content_type="text/turtle"
     )

@@ -20,6 +20,7 @@ pub fn feed() -> (Feed, FeedReader) {
             sender,
             used,
             piece: Vec::new(),
+            is_over: false,
         },
         FeedReader {
             receiver,
@@ -36,6 +37,8 @@ pub struct Feed {
     /// Pieces that have been read, to be filled again: new memory costs more than the copy into it.
     used: Receiver<Vec<u8>>,
     piece: Vec<u8>,
+    /// The other end has stopped before the end of the document.
+    is_over: bool,
 }
 
 impl Feed {
@@ -64,9 +67,16 @@ impl Feed {
                 self.piece = piece;
                 false
             }
-            // The reader has stopped, because of an error that the pipeline will report.
-            Err(TrySendError::Disconnected(_)) => true,
+            Err(TrySendError::Disconnected(_)) => {
+                self.is_over = true;
+                true
+            }
         }
+    }
+
+    /// Whether the reader has stopped, because of an error that the pipeline reports.
+    pub fn is_over(&self) -> bool {
+        self.is_over
     }
 }
 

@@ -253,12 +253,18 @@ unsafe fn check_trigger(call: pg_sys::FunctionCallInfo) {
 }
 
 impl Stdin {
-    /// Sends what is collected to the parser, and loads batches while that is busy.
+    /// Sends what is collected to the parser, and loads batches while that is busy. Where the parser has stopped, what
+    /// it has found wrong is raised: the client need not send the rest.
     fn flush(&mut self) {
         while !self.feed.flush() {
-            let (loader, progress) = (&mut self.loader, &self.progress);
-            within(self.memory, || loader.step(progress));
+            self.step();
         }
+        while self.feed.is_over() && self.step() {}
+    }
+
+    fn step(&mut self) -> bool {
+        let (loader, progress) = (&mut self.loader, &self.progress);
+        within(self.memory, || loader.step(progress))
     }
 }
 
