@@ -55,7 +55,8 @@ fn text_of<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 }
 
 /// Whether a page of another site has made a browser send the request. Browsers say so where the server is reached by
-/// https, or on their own machine (Fetch Metadata). Elsewhere the page's origin is compared with the host that is asked.
+/// https, or on their own machine (Fetch Metadata). Elsewhere the page's origin is compared with the host that is
+/// asked.
 fn is_of_other_site(headers: &HeaderMap) -> bool {
     if let Some(site) = text_of(headers, "sec-fetch-site") {
         return !matches!(site, "same-origin" | "none");

@@ -7,8 +7,8 @@ const CYCLE_MONTHS: i64 = 400 * 12;
 const CYCLE_DAYS: i64 = 146_097;
 const DAY_SECONDS: i64 = 86_400;
 
-/// A duration that ends where this one does, wherever it begins, with at most 400 years in days. `oxsdatatypes` adds the
-/// days of a duration that has months, too, month by month. `None` where it is too long.
+/// A duration that ends where this one does, wherever it begins, with at most 400 years in days. `oxsdatatypes` adds
+/// the days of a duration that has months, too, month by month. `None` where it is too long.
 pub(crate) fn within_cycle(duration: Duration) -> Option<Duration> {
     let months = duration
         .years()

@@ -68,8 +68,8 @@ impl Compared {
 /// Most key ranges that the lists of a table's conditions may make together, 64 bytes each.
 const MAX_RANGES: usize = 1 << 22;
 
-/// The key ranges of an order for conditions with these values, all of which it uses. An error where lists make too many
-/// of them: three lists of a thousand values make as many as there are combinations.
+/// The key ranges of an order for conditions with these values, all of which it uses. An error where lists make too
+/// many of them: three lists of a thousand values make as many as there are combinations.
 pub fn ranges_of(order: Order, conditions: &[(usize, Bound, Value)]) -> Vec<(Key, Key)> {
     let most = most_ranges(conditions.iter().map(|condition| &condition.2));
     if most > MAX_RANGES {
