@@ -1,6 +1,6 @@
 -- Graph patterns, data sets, aggregates and solution modifiers of SPARQL 1.1, on cases that engines and tests have disagreed about.
 begin;
-select plan(136);
+select plan(139);
 create function pg_temp.prefixed(request text) returns text language sql as $$
     select 'PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> ' || request $$;
 -- The solutions of a query, each as the values of its columns ('-': unbound, IRIs and datatypes by their local name), in some order.
@@ -212,6 +212,14 @@ select pg_temp.gives('18.5.1.5', 'SELECT (MIN(?x) AS ?m) { VALUES ?x { -3e-17 "-
 
 -- 17.4.2.9 Nodes of different solutions differ.
 select pg_temp.gives('17.4.2.9', 'SELECT (COUNT(DISTINCT ?b) AS ?n) { { BIND(BNODE("a") AS ?b) } UNION { BIND(BNODE("a") AS ?b) } }', '"2"^^integer');
+
+-- 3.1.3 of SPARQL 1.1 Update: a node of the solutions is one node in all quads that are made of them.
+select pg_temp.data(':s1 a :T . :s2 a :T');
+select quad.update(pg_temp.prefixed('INSERT { ?s :in ?b } WHERE { { SELECT (BNODE() AS ?b) {} } ?s a :T }'));
+select pg_temp.gives('Update 3.1.3', 'SELECT (COUNT(*) AS ?n) (COUNT(DISTINCT ?b) AS ?m) { ?s :in ?b FILTER isBlank(?b) }', '"2"^^integer "1"^^integer');
+select quad.update(pg_temp.prefixed('INSERT { ?x :is ?y } WHERE { ?s a :T BIND(BNODE() AS ?x) BIND(?x AS ?y) }'));
+select pg_temp.gives('Update 3.1.3', 'SELECT (COUNT(DISTINCT ?x) AS ?n) { ?x :is ?x }', '"2"^^integer');
+select pg_temp.gives('Update 3.1.3', 'SELECT (COUNT(*) AS ?n) { ?x :is ?y }', '"2"^^integer');
 
 select * from finish();
 rollback;

@@ -123,24 +123,88 @@ pub fn translate_update<'a>(
     target: impl Into<Target<'a>>,
 ) -> Result<Vec<Operation>, Error> {
     let target = target.into();
-    let copies = has_copies(text);
+    let copies = copies_in(text);
+    let is_like_one = |operation: &&GraphUpdateOperation| match operation {
+        GraphUpdateOperation::DeleteInsert {
+            delete,
+            insert,
+            using,
+            pattern,
+        } => is_copy(delete, insert, using.as_ref(), pattern),
+        _ => false,
+    };
+    if target.graphs.is_some()
+        && (1..update.operations.iter().filter(is_like_one).count()).contains(&copies)
+    {
+        return Err(Error::Invalid(
+            "a request that copies graphs, and also inserts all triples ?s ?p ?o, cannot have its graphs named beside its text"
+                .to_owned(),
+        ));
+    }
     let base = update.base_iri.as_ref().map(|iri| iri.as_str().to_owned());
     update
         .operations
         .iter()
-        .map(|operation| translate_operation(operation, copies, target, base.clone()))
+        .map(|operation| translate_operation(operation, copies > 0, target, base.clone()))
         .collect()
 }
 
-/// Whether the text of a request may have operations that copy graphs: ADD, COPY, MOVE.
-fn has_copies(text: &str) -> bool {
-    let words = text.split(|c: char| !c.is_ascii_alphanumeric());
-    let is_copying = |word: &str| {
-        ["add", "copy", "move"]
-            .iter()
-            .any(|w| w.eq_ignore_ascii_case(word))
+/// How many operations of a request copy graphs: ADD, COPY, MOVE. These words stand outside of IRIs, literals, names and
+/// comments nowhere else.
+fn copies_in(text: &str) -> usize {
+    let mut rest = text;
+    let mut count = 0;
+    let mut before = ' ';
+    while let Some(c) = rest.chars().next() {
+        let word = rest
+            .find(|c: char| !c.is_alphanumeric() && c != '_')
+            .unwrap_or(rest.len());
+        let length = match c {
+            '#' => rest.find(['\n', '\r']).unwrap_or(rest.len()),
+            '<' => iri_length(rest),
+            '"' | '\'' => literal_length(rest, c),
+            _ if word > 0 => {
+                let is_word =
+                    !matches!(before, '?' | '$' | '@' | ':' | '_' | '-' | '.' | '%' | '\\')
+                        && !rest[word..].starts_with(':');
+                let is_copying = ["add", "copy", "move"]
+                    .iter()
+                    .any(|copying| copying.eq_ignore_ascii_case(&rest[..word]));
+                count += usize::from(is_word && is_copying);
+                word
+            }
+            _ => c.len_utf8(),
+        };
+        before = rest[..length].chars().next_back().unwrap_or(' ');
+        rest = &rest[length..];
+    }
+    count
+}
+
+/// The length of the IRI that a text begins with, or of the sign `<`.
+fn iri_length(text: &str) -> usize {
+    let end = text[1..]
+        .find(|c: char| c <= ' ' || matches!(c, '<' | '>' | '"' | '{' | '}' | '|' | '^' | '`'));
+    end.filter(|&end| text[1 + end..].starts_with('>'))
+        .map_or(1, |end| end + 2)
+}
+
+/// The length of the literal that a text begins with, in this kind of quotes.
+fn literal_length(text: &str, quote: char) -> usize {
+    let long: String = std::iter::repeat_n(quote, 3).collect();
+    let end = if text.starts_with(&long) {
+        &long[..]
+    } else {
+        &long[..1]
     };
-    words.into_iter().any(is_copying)
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip(end.len()) {
+        if !escaped && text[at..].starts_with(end) {
+            return at + end.len();
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    text.len()
 }
 
 /// Whether an operation is what the parser makes of ADD, COPY or MOVE. They are about graphs of the store, whatever
@@ -583,5 +647,25 @@ impl Solutions {
             .iter()
             .find(|(v, _)| v == variable)
             .map(|(_, c)| c)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_copy_graphs_are_counted() {
+        for (text, count) in [
+            ("MOVE <a:b> TO <a:c>; copy silent default to <a:d>", 2),
+            ("PREFIX add: <http://x/add/> INSERT DATA { add:copy add:move 'add' }", 0),
+            ("INSERT { GRAPH <http://x/copy> { ?s ?p ?o } } WHERE { ?s ?p ?o }", 0),
+            ("# add\nINSERT DATA { <a:b> <a:c> \"\"\"MOVE \" ADD\"\"\"@copy }", 0),
+            ("DELETE { ?add ?p $copy } WHERE { ?add ?p $copy FILTER(?a < ?b && ?b > ?c) _:move ?p ?q }", 0),
+            ("ADD<a:b>TO<a:c>;MOVE DEFAULT TO <a:b> # move", 2),
+            ("INSERT DATA { <a:b> <a:c> 'it\\'s add' } ; ADD <a:b> TO <a:c>", 1),
+        ] {
+            assert_eq!(copies_in(text), count, "{text}");
+        }
     }
 }

@@ -195,10 +195,10 @@ impl GroupConcat {
     /// # Errors
     /// A row that is unbound or a blank node; a text of more than [`MAX_TEXT_BYTES`].
     pub fn result(&self) -> Result<TermBuf> {
-        if self.too_long {
-            Err(Error::TooLong)
-        } else if self.failed {
+        if self.failed {
             Err(Error::Type)
+        } else if self.too_long {
+            Err(Error::TooLong)
         } else {
             Ok(TermBuf::string(&self.text))
         }

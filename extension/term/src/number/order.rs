@@ -54,10 +54,13 @@ fn compare_with_double((whole, fraction): (i128, i128), other: f64) -> Ordering 
     if other < -LIMIT {
         return Ordering::Greater;
     }
+    if other == -LIMIT {
+        return compare_parts((whole, fraction), (i128::MIN, 0));
+    }
     if other < 0.0 {
         // The mirror image: the difference to the floor would be rounded.
         let mirrored = match fraction {
-            0 => (whole.checked_neg().unwrap_or(i128::MAX), 0),
+            0 => (whole.saturating_neg(), 0),
             _ => (!whole, ONE - fraction),
         };
         return compare_with_double(mirrored, -other).reverse();

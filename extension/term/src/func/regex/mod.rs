@@ -66,15 +66,14 @@ impl Pattern {
             out.push_str(&text[done..found.start()]);
             done = found.end();
             for part in &parts {
-                match part {
-                    Part::Text(text) => out.push_str(text),
-                    Part::Group(group) => {
-                        out.push_str(captures.get(*group).map_or("", |m| m.as_str()));
-                    }
+                let more = match part {
+                    Part::Text(text) => text,
+                    Part::Group(group) => captures.get(*group).map_or("", |m| m.as_str()),
+                };
+                if out.len() + more.len() > MAX_TEXT_BYTES {
+                    return Err(Error::TooLong);
                 }
-            }
-            if out.len() > MAX_TEXT_BYTES {
-                return Err(Error::TooLong);
+                out.push_str(more);
             }
         }
         out.push_str(&text[done..]);
