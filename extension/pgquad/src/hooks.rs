@@ -88,7 +88,6 @@ extern "C-unwind" fn at_subtransaction_end(
             notes::begin_subtransaction();
             table_as::begin_subtransaction();
             cluster::mirror::begin_subtransaction();
-            // The last: it may fail.
             pending::begin_subtransaction();
         }
         SUBXACT_EVENT_COMMIT_SUB | SUBXACT_EVENT_ABORT_SUB => {
@@ -115,7 +114,7 @@ unsafe extern "C-unwind" fn executor_run(
     // SAFETY: arguments are PostgreSQL's own and passed on unchanged.
     unsafe {
         let in_parts = (*(*query).plannedstmt).hasModifyingCTE;
-        let running = pending::enter_executor(in_parts);
+        let running = pending::enter_executor(may_delete((*query).plannedstmt));
         let outer = notes::enter((*query).plannedstmt);
         match PREVIOUS_RUN {
             Some(previous) => previous(query, direction, count, execute_once),
@@ -127,6 +126,18 @@ unsafe extern "C-unwind" fn executor_run(
             after_executor(running);
         }
         notes::leave(outer);
+    }
+}
+
+/// Whether a statement may delete what it has inserted, or found to be there. An UPDATE of partitions inserts and deletes.
+unsafe fn may_delete(plan: *const pg_sys::PlannedStmt) -> bool {
+    // SAFETY: a live plan.
+    unsafe {
+        (*plan).hasModifyingCTE
+            || matches!(
+                (*plan).commandType,
+                pg_sys::CmdType::CMD_MERGE | pg_sys::CmdType::CMD_UPDATE
+            )
     }
 }
 
@@ -148,7 +159,7 @@ unsafe extern "C-unwind" fn executor_finish(query: *mut pg_sys::QueryDesc) {
     // SAFETY: the argument is PostgreSQL's own and passed on unchanged.
     unsafe {
         let outer = notes::enter((*query).plannedstmt);
-        let running = pending::enter_executor((*(*query).plannedstmt).hasModifyingCTE);
+        let running = pending::enter_executor(may_delete((*query).plannedstmt));
         match PREVIOUS_FINISH {
             Some(previous) => previous(query),
             None => unguarded::standard_ExecutorFinish(query),

@@ -11,10 +11,11 @@ use super::pending_work::{Pending, PendingWork};
 use super::relation::with_open;
 use super::stop_points;
 use super::table::Table;
+use crate::pg::error::raise_hint;
 use pgquad_btree::{key_of, Key, Quad};
 use pgquad_cluster::taken::Taken;
-use pgrx::pg_sys;
-use std::cell::RefCell;
+use pgrx::{pg_sys, PgSqlErrorCode};
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 /// Most rows kept back for a table, 32 bytes each (2 MB). Chosen, not measured.
@@ -40,13 +41,24 @@ struct Insertion {
 
 thread_local! {
     static PENDING: PendingWork<Insertion> = const { PendingWork::empty() };
+    /// Whose rows a subtransaction within it is writing, or has failed to write.
+    static DOOMED: Cell<Option<Doomed>> = const { Cell::new(None) };
     /// Shards by subject that this transaction has inserted into.
     static TAKEN: RefCell<HashMap<pg_sys::Oid, Insertions>> = RefCell::new(HashMap::new());
+}
+
+/// A statement whose rows are in some trees only when an error is caught that its subtransactions do not know of.
+#[derive(Clone, Copy)]
+struct Doomed {
+    subtransaction: u32,
+    depth: usize,
 }
 
 /// What commands of this transaction have inserted into a shard.
 #[derive(Default)]
 struct Insertions {
+    /// The subtransaction of the last command.
+    subtransaction: u32,
     /// The last command.
     cid: u32,
     taken: Taken,
@@ -65,8 +77,11 @@ pub fn taken(relid: pg_sys::Oid) -> String {
 /// Runs `insert`, which notes what it inserts into a shard by subject as the command `cid`.
 fn noting<T>(relid: pg_sys::Oid, cid: u32, insert: impl FnOnce(&mut Taken, bool) -> T) -> T {
     let before = TAKEN.with_borrow_mut(|all| all.remove(&relid));
+    // SAFETY: within a transaction.
+    let subtransaction = unsafe { pg_sys::GetCurrentSubTransactionId() };
     let mut last = before.map_or_else(
         || Insertions {
+            subtransaction,
             cid,
             ..Insertions::default()
         },
@@ -75,6 +90,7 @@ fn noting<T>(relid: pg_sys::Oid, cid: u32, insert: impl FnOnce(&mut Taken, bool)
                 return before;
             }
             Insertions {
+                subtransaction,
                 cid,
                 taken: Taken::default(),
                 again: true,
@@ -89,13 +105,14 @@ fn noting<T>(relid: pg_sys::Oid, cid: u32, insert: impl FnOnce(&mut Taken, bool)
 /// The innermost executor run ends without error: its rows go to the trees.
 pub fn flush_run() {
     let depth = depth();
+    if DOOMED.get().is_some_and(|doomed| doomed.depth >= depth) {
+        raise_hint(
+            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "rows that this statement has inserted could not be written",
+            "A function that it calls has read the table, and has caught the error that came of it.",
+        );
+    }
     flush_if(|p| p.depth >= depth, true);
-}
-
-/// A subtransaction has begun: rows of the statements around it go to the trees. Written within it, with an error that
-/// it catches, they would be in some trees only, and the statement around would go on.
-pub fn flush_outer() {
-    flush_if(|p| matches!(p.work.rows, Rows::Few(_)), false);
 }
 
 /// Keeps rows back.
@@ -169,7 +186,7 @@ pub fn flush(relid: pg_sys::Oid) {
 /// to wait. The same command may first delete these very quads (`WITH gone AS (DELETE ...) INSERT ...`), and then the
 /// insertion stays.
 pub fn flush_earlier(relid: pg_sys::Oid, cid: u32) {
-    flush_if(|p| p.relid == relid && p.cid < cid, true);
+    flush_if(|p| p.relid == relid && p.cid < cid, false);
 }
 
 /// Brings all rows kept back into their trees; a transaction is about to commit.
@@ -180,7 +197,20 @@ pub fn flush_all() {
 /// `is_over`: their commands delete nothing any more.
 fn flush_if(is_due: impl Fn(&Pending<Insertion>) -> bool, is_over: bool) {
     let due = PENDING.with(|pending| pending.take_due(is_due));
-    due.into_iter().for_each(|pending| write(pending, is_over));
+    for pending in due {
+        // An error that a subtransaction within the statement catches takes back nothing of the statement.
+        // SAFETY: within a transaction.
+        let is_within = pending.subtransaction != unsafe { pg_sys::GetCurrentSubTransactionId() };
+        let around = DOOMED.get();
+        if is_within {
+            DOOMED.set(Some(Doomed {
+                subtransaction: pending.subtransaction,
+                depth: pending.depth,
+            }));
+        }
+        write(pending, is_over);
+        DOOMED.set(around);
+    }
 }
 
 fn write(pending: Pending<Insertion>, is_over: bool) {
@@ -241,9 +271,15 @@ fn first_keys(table: &Table, quads: &[Quad]) -> Vec<Key> {
 /// same number, for only a command that succeeds counts the number up.
 pub fn forget_subtransaction(subtransaction: u32) {
     PENDING.with(|pending| pending.forget_subtransaction(subtransaction));
+    DOOMED.set(
+        DOOMED
+            .get()
+            .filter(|doomed| doomed.subtransaction != subtransaction),
+    );
     TAKEN.with_borrow_mut(|all| {
-        for insertions in all.values_mut() {
-            insertions.cid = pg_sys::InvalidCommandId;
+        let failed = |last: &&mut Insertions| last.subtransaction == subtransaction;
+        for last in all.values_mut().filter(failed) {
+            last.cid = pg_sys::InvalidCommandId;
         }
     });
 }
@@ -251,5 +287,6 @@ pub fn forget_subtransaction(subtransaction: u32) {
 /// Drops everything; called when a transaction ends.
 pub fn forget_all() {
     PENDING.with(PendingWork::forget_all);
+    DOOMED.set(None);
     TAKEN.take();
 }

@@ -95,6 +95,17 @@ impl PgSnapshot {
         }
     }
 
+    /// Takes the predicate lock of a SERIALIZABLE transaction that has read the relation.
+    ///
+    /// # Safety
+    /// `rel` is open.
+    pub unsafe fn lock_relation(&self, rel: pg_sys::Relation) {
+        if is_serializable() {
+            // SAFETY: the caller's promise; the snapshot is valid while `self` lives.
+            unsafe { ffi::PredicateLockRelation(rel, self.snapshot) }
+        }
+    }
+
     fn report_unseen(&self, x: u32) {
         if let Some(rel) = self.conflicts {
             // SAFETY: relation and snapshot are valid while `self` lives.

@@ -162,9 +162,17 @@ impl Table {
     /// Inserts quads as a set; leaves in `quads` those that were not there. Returns their number.
     pub fn insert(&self, quads: &mut Vec<Quad>, xid: u32, cid: u32) -> usize {
         self.with_insert_snapshot(|snapshot| {
-            self.quads
+            let given = quads.len();
+            let added = self
+                .quads
                 .insert(quads, &self.writer(xid, cid), self.mode(snapshot))
-                .unwrap_or_else(|e| fail(e))
+                .unwrap_or_else(|e| fail(e));
+            if added < given {
+                // SERIALIZABLE: what was left out has been read, in effect.
+                // SAFETY: the relation is open.
+                unsafe { snapshot.lock_relation(self.rel) }
+            }
+            added
         })
     }
 

@@ -73,7 +73,6 @@ pub fn flush_all() {
 /// A subtransaction begins.
 pub fn begin_subtransaction() {
     executor_depth::begin_subtransaction();
-    pending::flush_outer();
 }
 
 /// A subtransaction ends; what it changed is dropped when it `failed`.
