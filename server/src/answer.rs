@@ -141,7 +141,12 @@ impl Work {
     /// As [`Self::one`].
     pub async fn begin_transaction(&mut self) -> Result<(), Problem> {
         self.transaction = true;
-        let begun = self.in_time(self.client().batch_execute("BEGIN")).await?;
+        let begun = self
+            .in_time(
+                self.client()
+                    .batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED"),
+            )
+            .await?;
         self.outcome(begun)
     }
 

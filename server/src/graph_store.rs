@@ -202,6 +202,26 @@ async fn write(
         name: asked.name(),
     });
     work.begin_transaction().await?;
+    let conditions = [header::IF_MATCH, header::IF_NONE_MATCH];
+    if replace
+        || conditions
+            .iter()
+            .any(|name| asked.headers.contains_key(name))
+    {
+        // Of two requests that replace a graph, or make it where it is not there, the second one finds what the first
+        // one has made. Otherwise the graph would be the merge of both.
+        let name = format!(
+            "{}\n{}",
+            asked.store.as_deref().unwrap_or_default(),
+            target.graph().unwrap_or_default()
+        );
+        let _: String = work
+            .one(
+                "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))::text",
+                &[&name],
+            )
+            .await?;
+    }
     let there: bool = work
         .one(
             "SELECT $1::text IS NULL OR to_regclass(format('quad_stores.%I', $1)) IS NOT NULL",

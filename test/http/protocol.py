@@ -1,4 +1,5 @@
 """What the W3C's tests leave open: formats, errors, limits, compression, streams."""
+import concurrent.futures
 import gzip
 import json
 import threading
@@ -114,6 +115,16 @@ def uploads(report, endpoint):
     named = endpoint.request("POST", "/data?graph=http://x/named", form, user="postgres", content_type="multipart/form-data; boundary=x")
     report.check(named.status in (201, 204), "a part of a form whose name tells its format", f"{named.status} {named.text()}")
     endpoint.request("DELETE", "/data?graph=http://x/named", user="postgres")
+    for turn in range(10):
+        path = f"/data?graph=http://x/raced{turn}"
+
+        def put(n, path=path):
+            return endpoint.request("PUT", path, f"<http://x/{n}> <http://x/p> {n} .".encode(), user="postgres", content_type="text/turtle", if_none_match="*").status
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            statuses = sorted(pool.map(put, range(4)))
+        held = len(endpoint.get(path, accept="application/n-triples").text().splitlines())
+        report.check(statuses == [201, 412, 412, 412] and held == 1, "one of several makes a graph", f"{statuses}, {held} triples")
     other = endpoint.request(
         "PUT", "/other/data?default", b"<http://x/o> <http://x/p> 1 .", user="postgres", content_type="text/turtle"
     )

@@ -214,7 +214,11 @@ pub fn send(relid: pg_sys::Oid) {
     // Two sessions that change the relation at once send one after the other, and the second one what both have made.
     // GRANT and COMMENT take no lock by themselves that would keep others away.
     // SAFETY: within a transaction, which keeps the lock.
-    unsafe { pg_sys::LockRelationOid(relid, pg_sys::ShareUpdateExclusiveLock as i32) }
+    unsafe {
+        pg_sys::LockRelationOid(relid, pg_sys::ShareUpdateExclusiveLock as i32);
+        // What the statement has changed is there for the definition.
+        pg_sys::CommandCounterIncrement();
+    }
     if let Some(command) = definition(relid) {
         keep_owner(relid);
         citus::on_other_nodes(&command);

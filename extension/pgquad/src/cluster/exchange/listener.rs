@@ -1,4 +1,4 @@
-//! Where this process takes connections of other participants: a socket that is opened once.
+//! Where this process takes connections of other participants: a socket that stays open as long as the settings fit it.
 
 use std::cell::RefCell;
 use std::io;
@@ -16,6 +16,8 @@ const BACKLOG: i32 = 1024;
 struct Listener {
     listener: TcpListener,
     address: SocketAddr,
+    /// What `quad.exchange_host` was when it was opened.
+    told: Option<IpAddr>,
     /// The session that asks speaks TLS with this process.
     tls: bool,
     _descriptor: Descriptor,
@@ -26,24 +28,32 @@ thread_local! {
 }
 
 /// Where this process takes connections: `quad.exchange_host` or the address at which its client has found it, where it
-/// listens in either case, and a port of `quad.exchange_ports`. Listens from the first call on.
+/// listens in either case, and a port of `quad.exchange_ports`. Listens from the first call on, or anew where the
+/// settings have changed.
 ///
 /// # Errors
 /// No port can be listened on: why, in words.
 pub fn address() -> Result<SocketAddr, String> {
-    if let Some(address) = LISTENER.with_borrow(|known| known.as_ref().map(|l| l.address)) {
+    let told = told_host();
+    let fits =
+        |l: &&Listener| l.told == told && ports().any(|port| port == 0 || port == l.address.port());
+    if let Some(address) =
+        LISTENER.with_borrow(|known| known.as_ref().filter(fits).map(|l| l.address))
+    {
         return Ok(address);
     }
+    LISTENER.take();
     let host = own_host();
     let descriptor = Descriptor::acquire();
     let listening = listen(host);
     let (listener, mut address) = listening.map_err(|error| format!("{host}: {error}"))?;
-    if let Some(told) = told_host() {
+    if let Some(told) = told {
         address.set_ip(told);
     }
     LISTENER.set(Some(Listener {
         listener,
         address,
+        told,
         tls: is_tls(),
         _descriptor: descriptor,
     }));

@@ -1,16 +1,19 @@
 -- The commands that a bare relation needs to become like another one, by its oid, each with the role that gives it
--- (empty: the owner).
+-- (empty: the owner). Rights come in the order in which they are kept: who grants on has been granted before.
 WITH this AS (SELECT c.*, format('quad_stores.%I', relname) AS name FROM pg_class AS c WHERE oid = {oid}),
 rights AS (
-  SELECT a.*, '' AS columns FROM this, aclexplode(coalesce(relacl, acldefault('r', relowner))) AS a
+  SELECT a.*, '' AS columns
+  FROM this, aclexplode(coalesce(relacl, acldefault('r', relowner)))
+    WITH ORDINALITY AS a(grantor, grantee, privilege_type, is_grantable, place)
   UNION ALL SELECT a.*, format(' (%I)', attname)
-  FROM pg_attribute, aclexplode(attacl) AS a WHERE attrelid = {oid} AND NOT attisdropped)
+  FROM pg_attribute, aclexplode(attacl) WITH ORDINALITY AS a(grantor, grantee, privilege_type, is_grantable, place)
+  WHERE attrelid = {oid} AND NOT attisdropped)
 SELECT role, command FROM (
   SELECT CASE WHEN grantor = relowner THEN '' ELSE pg_get_userbyid(grantor)::text END AS role,
     format('GRANT %s%s ON TABLE %s TO %s%s', privilege_type, columns, name,
       CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END,
       CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END) AS command,
-    CASE WHEN grantor = relowner THEN 1 ELSE 2 END AS step, 0 AS place
+    CASE WHEN grantor = relowner THEN 1 ELSE 2 END AS step, place
   FROM this, rights
   UNION ALL SELECT '', format('CREATE POLICY %I ON %s AS %s FOR %s TO %s%s%s', polname, name,
     CASE WHEN polpermissive THEN 'PERMISSIVE' ELSE 'RESTRICTIVE' END,
@@ -38,4 +41,4 @@ SELECT role, command FROM (
     UNION ALL SELECT 'RULE', rulename, ev_enabled FROM pg_rewrite WHERE ev_class = {oid}) AS switched
   WHERE enabled <> 'O'
   UNION ALL SELECT '', format('COMMENT ON TABLE %s IS %L', name, obj_description({oid}, 'pg_class')), 9, 0 FROM this
-) AS all_of_it ORDER BY step, command
+) AS all_of_it ORDER BY step, place, command
