@@ -129,7 +129,8 @@ unsafe extern "C-unwind" fn executor_run(
     }
 }
 
-/// Whether a statement may delete what it has inserted, or found to be there. An UPDATE of partitions inserts and deletes.
+/// Whether a statement may delete what it has inserted, or found to be there. An UPDATE of partitions inserts and
+/// deletes.
 unsafe fn may_delete(plan: *const pg_sys::PlannedStmt) -> bool {
     // SAFETY: a live plan.
     unsafe {

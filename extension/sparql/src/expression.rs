@@ -665,8 +665,8 @@ impl Translator<'_> {
                 let base = self.base.clone().unwrap_or_default();
                 terms.push(self.params.sql(ParamKind::Text, &base));
             }
-            // A node that is stored is one node wherever it is used: it gets its number here. Its label would get one for
-            // each use.
+            // A node that is stored is one node wherever it is used: it gets its number here. Its label would get one
+            // for each use.
             Function::BNode if terms.is_empty() && self.keeps_terms => {
                 let node = "quad.decode(quad.encode(quad.fn_bnode()))";
                 return Ok(Operand::Term(node.to_owned()));

@@ -1,8 +1,8 @@
 //! Graph patterns as SPARQL text, for another endpoint.
 //!
 //! The parser's own writer leaves out the braces that keep a filter to its group. This one puts every operand that a
-//! filter, or the like, could leak from into a group of its own. Subselects and EXISTS are left to the parser's writer: in
-//! them such operands become unions with nothing ([`braced`]), which it writes in braces.
+//! filter, or the like, could leak from into a group of its own. Subselects and EXISTS are left to the parser's writer:
+//! in them such operands become unions with nothing ([`braced`]), which it writes in braces.
 
 use std::fmt::Write;
 
@@ -75,8 +75,8 @@ fn group(pattern: &GraphPattern) -> String {
     }
 }
 
-/// The same pattern, to be written by the parser's writer: where more follows or precedes, what a filter could leak from
-/// is united with nothing. (A subselect would hide the variables around EXISTS.)
+/// The same pattern, to be written by the parser's writer: where more follows or precedes, what a filter could leak
+/// from is united with nothing. (A subselect would hide the variables around EXISTS.)
 fn braced(pattern: &GraphPattern) -> GraphPattern {
     let boxed = |pattern: &GraphPattern| Box::new(braced(pattern));
     let apart = |pattern: &GraphPattern| Box::new(set_apart(pattern));

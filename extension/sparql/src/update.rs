@@ -149,8 +149,8 @@ pub fn translate_update<'a>(
         .collect()
 }
 
-/// How many operations of a request copy graphs: ADD, COPY, MOVE. These words stand outside of IRIs, literals, names and
-/// comments nowhere else.
+/// How many operations of a request copy graphs: ADD, COPY, MOVE. These words stand outside of IRIs, literals, names
+/// and comments nowhere else.
 fn copies_in(text: &str) -> usize {
     let mut rest = text;
     let mut count = 0;
