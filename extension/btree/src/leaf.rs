@@ -851,8 +851,8 @@ pub(crate) fn encoded_bytes(entries: &[Entry], scratch: &mut Scratch) -> usize {
 /// fit.
 ///
 /// Entries visible to all, and those of one transaction and command, go to the base run. Where the tail entries of the
-/// old page would widen the packed columns too much, they stay in the tail. So entries that were on one page always fit
-/// on one page, and so does any part of them.
+/// old page would widen the packed columns too much, they stay in the tail. So entries that were on one page fit on one
+/// page, and so does any part of them, but for a base run of fewer than eight entries, whose columns have one frame.
 pub(crate) fn encode_leaf(
     entries: &[Entry],
     frame: &Frame,

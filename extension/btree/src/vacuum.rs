@@ -10,11 +10,12 @@
 
 use crate::block::BlockNo;
 use crate::descend::{Path, Target};
-use crate::error::{corrupt, Result};
+use crate::error::Result;
 use crate::inner::{self, encode_inner, Child, InnerView};
 use crate::key::{cmp, Key, KEY_MIN};
 use crate::leaf::{self, edit, encode_leaf, LeafView};
 use crate::meta::Meta;
+use crate::pack::{pack, Packing};
 use crate::page::{Frame, Page, PageKind, F_INCOMPLETE, F_ROOT, NO_XID};
 use crate::prune_and_freeze::prune_and_freeze;
 use crate::store::{Change, PageStore, TxnStatus};
@@ -180,7 +181,28 @@ impl<S: PageStore> Tree<S> {
             leaf.decode(&mut old)?;
             let image = encode_leaf(&entries, &frame, &mut self.scratch.borrow_mut());
             let Some(mut image) = image else {
-                return corrupt(block, "the entries of a leaf do not fit in a leaf");
+                // A column of fewer than eight values may take more bytes than one of eight.
+                self.clear_visibility_marks(&page, block, &frame, path)?;
+                let packing = Packing {
+                    max: (entries.len() - 1).max(1),
+                    ascending: false,
+                    bytes: 0,
+                };
+                let images = pack(&entries, &frame, packing, &mut self.scratch.borrow_mut())?;
+                let changed = (&old[..], &entries[..]);
+                self.install(
+                    page,
+                    block,
+                    &frame,
+                    images,
+                    changed,
+                    pruned.conflict_xid,
+                    path,
+                )?;
+                return Ok(Visited {
+                    block,
+                    high: frame.high,
+                });
             };
             self.replace(
                 page,

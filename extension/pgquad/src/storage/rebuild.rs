@@ -93,20 +93,47 @@ pub unsafe fn copy(old: pg_sys::Relation, new: pg_sys::Relation) -> Outcome {
     let mut sorter = QuadSorter::new(&target.orders(), memory);
     let mut all_visible: Vec<Quad> = Vec::with_capacity(BATCH_QUADS);
     let mut recent: Vec<Recent> = Vec::new();
-    source.for_each_version(|entry| match judge(entry, &status) {
-        Fate::AllVisible => {
-            all_visible.push(quad_of(from, &entry.key));
+    let mut of_key: Vec<Entry> = Vec::new();
+    let mut take = |versions: &mut Vec<Entry>| {
+        let Some(key) = versions.first().map(|version| version.key) else {
+            return;
+        };
+        let before = recent.len();
+        let mut is_visible = false;
+        for version in versions.drain(..) {
+            match judge(&version, &status) {
+                Fate::AllVisible => is_visible = true,
+                Fate::Dead => outcome.removed += 1,
+                Fate::Recent(version) => {
+                    outcome.recently_dead += u64::from(version.deleted.is_some());
+                    recent.push(version);
+                }
+            }
+        }
+        let is_deleted = |version: &Recent| version.deleted.is_some();
+        if is_visible && recent[before..].iter().any(is_deleted) {
+            // The deletion would be marked on it, too, if it were there already.
+            recent.push(Recent {
+                key,
+                xmin: FROZEN_XID,
+                cmin: 0,
+                deleted: None,
+            });
+        } else if is_visible {
+            all_visible.push(quad_of(from, &key));
             if all_visible.len() == BATCH_QUADS {
                 sorter.push(&all_visible);
                 all_visible.clear();
             }
         }
-        Fate::Dead => outcome.removed += 1,
-        Fate::Recent(version) => {
-            outcome.recently_dead += u64::from(version.deleted.is_some());
-            recent.push(version);
+    };
+    source.for_each_version(|entry| {
+        if of_key.last().is_some_and(|last| last.key != entry.key) {
+            take(&mut of_key);
         }
+        of_key.push(*entry);
     });
+    take(&mut of_key);
     sorter.push(&all_visible);
     let sorted = sorter.finish();
     outcome.live = bulk::build(&target, &sorted, FROZEN_XID, 0);
@@ -166,24 +193,21 @@ fn add_recent(target: &Table, from: Order, mut recent: Vec<Recent>) {
     }
 }
 
-/// Adds versions to order `n`; runs of one transaction and command go in together.
+/// Adds versions to order `n`; runs of one transaction and command go in together. A key that has a deleted version is
+/// not in the order yet: marks are set on all versions of it that are there.
 fn add_recent_to(target: &Table, n: usize, recent: &[Recent]) {
-    let plain: Vec<&Recent> = recent.iter().filter(|r| r.deleted.is_none()).collect();
+    let mut plain: Vec<&Recent> = recent.iter().filter(|r| r.deleted.is_none()).collect();
     for version in recent.iter() {
         if let Some((xmax, cmax)) = version.deleted {
             target.insert_other(n, &[version.key], version.xmin, version.cmin);
             target.mark_deleted(n, &version.key, xmax, cmax, &Everything);
         }
     }
-    let mut writers: Vec<(u32, u32)> = plain.iter().map(|r| (r.xmin, r.cmin)).collect();
-    writers.sort_unstable();
-    writers.dedup();
-    for (xmin, cmin) in writers {
-        let keys: Vec<Key> = plain
-            .iter()
-            .filter(|r| (r.xmin, r.cmin) == (xmin, cmin))
-            .map(|r| r.key)
-            .collect();
+    let writer = |version: &&Recent| (version.xmin, version.cmin);
+    plain.sort_unstable_by_key(|version| (writer(version), version.key));
+    for versions in plain.chunk_by(|a, b| writer(a) == writer(b)) {
+        let keys: Vec<Key> = versions.iter().map(|version| version.key).collect();
+        let (xmin, cmin) = writer(&versions[0]);
         target.insert_other(n, &keys, xmin, cmin);
     }
 }
