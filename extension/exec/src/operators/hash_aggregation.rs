@@ -140,6 +140,14 @@ fn rehash(hash: u64) -> u64 {
     (hash ^ hash >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
+/// The sum of numbers of rows. Where a star makes more than a number holds, the sum is the greatest one: a count of so
+/// many rows is an error.
+pub(crate) fn total(multiplicities: &[u64]) -> u64 {
+    multiplicities
+        .iter()
+        .fold(0, |sum, &rows| sum.saturating_add(rows))
+}
+
 impl HashAggregation {
     /// Counts by the variables of `by` (at most 63).
     pub fn new(by: Vec<Slot>, counted: Vec<Counted>) -> Self {
@@ -490,11 +498,11 @@ impl HashAggregation {
         rows: &Bindings,
         multiplicities: Option<&[u64]>,
     ) {
-        let all = multiplicities.map_or(rows.len as u64, |w| w.iter().sum());
+        let all = multiplicities.map_or(rows.len as u64, total);
         if all == 0 {
             return;
         }
-        self.rows += all;
+        self.rows = self.rows.saturating_add(all);
         for set in &mut self.sets {
             if set.counted.is_none_or(|(_, slot)| rows.ids(slot).is_some()) {
                 set.found.add(source, rows, multiplicities);
@@ -542,7 +550,8 @@ impl HashAggregation {
         for adds in adds {
             match adds {
                 Adds::Row(add) => {
-                    self.counts[at][0] += if *add { all } else { 0 };
+                    let count = &mut self.counts[at][0];
+                    *count = count.saturating_add(if *add { all } else { 0 });
                     at += 1;
                 }
                 Adds::Numbers(numbers) => {
@@ -605,7 +614,8 @@ impl HashAggregation {
             for adds in adds {
                 match adds {
                     Adds::Row(add) => {
-                        self.counts[at][group] += if *add { multiplicity } else { 0 };
+                        let count = &mut self.counts[at][group];
+                        *count = count.saturating_add(if *add { multiplicity } else { 0 });
                         at += 1;
                     }
                     Adds::Numbers(numbers) => {
@@ -640,7 +650,8 @@ impl HashAggregation {
             let words = at..at + counted.words();
             match counted {
                 Counted::Rows | Counted::Bound(_) | Counted::Distinct(_) => {
-                    self.counts[at][group] += counts[at][row];
+                    let count = &mut self.counts[at][group];
+                    *count = count.saturating_add(counts[at][row]);
                 }
                 Counted::Sum(_) => {
                     let other = sum_of(&counts[words.clone()], row);
@@ -730,7 +741,7 @@ impl HashAggregation {
 
     /// Notes rows whose groups come by [`Self::add_groups`].
     pub fn add_rows(&mut self, rows: u64) {
-        self.rows += rows;
+        self.rows = self.rows.saturating_add(rows);
     }
 
     /// Adds groups that another one has counted, in the form of [`Self::groups`].

@@ -4,7 +4,7 @@
 //! The quads are read once into a hash table that is kept for later batches. Where memory has no room for all, a part
 //! of them at a time is joined with the whole batch. Equal keys do not say that values are equal: a filter does.
 
-use crate::access::access_path::{AccessPath, Places};
+use crate::access::access_path::{AccessPath, Places, PushedRanges};
 use crate::access::residual_predicates::{LastTriples, ResidualMask};
 use crate::bindings::Bindings;
 use crate::cost::READ_QUADS;
@@ -25,6 +25,8 @@ const EACH: u64 = 0;
 pub(crate) struct ValueHashTable {
     column: ColumnNumber,
     fills: Places,
+    /// What filters left of the quads when they were read.
+    pushed_ranges: PushedRanges,
     tables: Tables,
 }
 
@@ -36,6 +38,13 @@ struct Tables {
 }
 
 impl ValueHashTable {
+    /// Whether it has all quads that filters leave now.
+    pub fn covers(&self, pushed_ranges: &PushedRanges) -> bool {
+        self.pushed_ranges
+            .iter()
+            .all(|range| pushed_ranges.contains(range))
+    }
+
     /// Bytes it takes.
     pub fn bytes(&self) -> usize {
         self.tables.by_key.bytes() + self.tables.each.bytes()
@@ -170,8 +179,16 @@ impl ValueHashJoin {
             chunk: 0,
             access,
         };
-        let is_same =
-            |kept: &ValueHashTable| kept.column == same.column && kept.fills == join.access.fills;
+        let is_same = |kept: &ValueHashTable| {
+            kept.column == same.column
+                && kept.fills == join.access.fills
+                && kept.covers(&join.access.pushed_ranges)
+        };
+        // Those of a table that is kept were less, or the same.
+        let pushed_ranges = match kept.as_ref().filter(|kept| is_same(kept)) {
+            Some(kept) => kept.pushed_ranges.clone(),
+            None => join.access.pushed_ranges.clone(),
+        };
         let tables = match kept.filter(is_same) {
             Some(kept) => Some(kept.tables),
             None => join.read(source, table, same, params, room()),
@@ -181,6 +198,7 @@ impl ValueHashJoin {
             ValueHashTable {
                 column: same.column,
                 fills: join.access.fills.clone(),
+                pushed_ranges,
                 tables,
             }
         });

@@ -4,6 +4,7 @@ use crate::access::access_path::{cannot_match, AccessPath, PushedRange, PushedRa
 use crate::bindings::Bindings;
 use crate::cost::READ_AHEAD_RANGES;
 use crate::operators::distinct::repeats;
+use crate::operators::hash_aggregation::total;
 use crate::operators::hash_probe::HashProbe;
 use crate::operators::incremental_semi_join::at_once;
 use crate::operators::index_probe::IndexProbe;
@@ -80,10 +81,17 @@ impl Pipeline {
                 .any(|pushed| pushed.column == same.column)
         });
         if let Some(same) = keyed {
-            pushed_ranges.push(PushedRange {
+            let between = PushedRange {
                 column: same.column,
                 within: between(&self.query.params, same),
-            });
+            };
+            pushed_ranges.push(between.clone());
+            // A table of what filters left for other rows is of no use: the next one is of all quads, for all rows.
+            let kept = self.builds[info.step].by_value.as_ref();
+            if kept.is_some_and(|kept| !kept.covers(&pushed_ranges)) {
+                pushed_ranges.clear();
+                pushed_ranges.push(between);
+            }
         }
         if access.bound == 0 && !pushed_ranges.is_empty() {
             let (pattern, orders) = (&info.pattern, source.orders(table));
@@ -108,7 +116,8 @@ impl Pipeline {
         let binds = !access.fills.is_empty();
         if self.counting.is_some() && is_last && !binds {
             let multiplicities = self.multiplicities(source, feedback, at, access, &rows);
-            self.steps[step].rows += multiplicities.iter().sum::<u64>();
+            let made = &mut self.steps[step].rows;
+            *made = made.saturating_add(total(&multiplicities));
             if let Some(aggregation) = &mut self.counting {
                 aggregation.add(source, &rows, Some(&multiplicities));
             }

@@ -248,7 +248,15 @@ unsafe fn child(node: *mut pg_sys::CustomScanState) -> *mut pg_sys::PlanState {
 /// The result of an aggregate, in the current memory context.
 fn datum((aggregate, value): (Aggregate, Total)) -> Option<pg_sys::Datum> {
     let sum = match value {
-        Total::Count(count) => return Some(pg_sys::Datum::from(count)),
+        Total::Count(count) => {
+            let Ok(count) = i64::try_from(count) else {
+                crate::pg::error::raise(
+                    PgSqlErrorCode::ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE,
+                    "bigint out of range",
+                );
+            };
+            return Some(pg_sys::Datum::from(count));
+        }
         Total::Extreme(value) => return value.map(|value| pg_sys::Datum::from(value ^ SIGN)),
         Total::Sum(sum) => sum,
     };
