@@ -1,6 +1,6 @@
 -- Names of the caller's search path never take the place of PostgreSQL's or of the extension's own.
 BEGIN;
-SELECT plan(22);
+SELECT plan(25);
 SELECT quad.load_text($$
     PREFIX : <http://x/>
     :ada :name "Ada"; :born 1815; :knows :grace . :grace :name "Grace"@en; :born 1906 . :g { :s :p :o . }
@@ -72,6 +72,9 @@ SELECT under_attack($$SELECT pg_catalog.count(*) FROM quad.verify('quad_stores.m
 SELECT under_attack($$SELECT quad.create_view('public.safe', 'SELECT ?n (COUNT(*) AS ?c) { ?s <http://x/name> ?n FILTER(?n = "Ada") } GROUP BY ?n', types => '{"n": "pg_catalog.text"}')$$, '');
 SELECT under_attack($$SELECT pg_catalog.concat(n, ' ', c) FROM public.safe$$, 'Ada 1');
 SELECT under_attack($$SELECT quad.create_store('another')$$, '');
+SELECT under_attack($$SELECT running IS NOT NULL FROM quad.node_status(0.01)$$, 'true');
+SELECT under_attack($$SELECT pg_catalog.count(*) > 0 FROM quad.cluster_status(0.01)$$, 'true');
+SELECT under_attack($$SELECT pg_catalog.count(*) > 0 FROM quad.stores$$, 'true');
 
 SELECT * FROM finish();
 ROLLBACK;

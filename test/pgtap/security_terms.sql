@@ -1,6 +1,6 @@
 -- Whose term an id may be: a role decodes what it sees through a store, and no id that it has counted up to.
 begin;
-select plan(95);
+select plan(102);
 select quad.create_store('open'), quad.create_store('secret');
 select quad.load_text($$<http://x/a> <http://x/knows> <http://x/b> . <http://x/b> <http://x/knows> <http://x/c> .
     <http://x/a> <http://x/name> "a name that fits into no id" . <http://x/b> <http://x/name> "another such name of some length"@en .
@@ -43,6 +43,15 @@ select pg_temp.refused('create operator public.@@@ (rightarg = bigint, function 
 select pg_temp.refused('create aggregate public.leak(bigint) (sfunc = int8larger, stype = bigint, finalfunc = quad.decode); select public.leak(id) from ids', 'the end of an aggregate');
 select pg_temp.refused('create function public.leak(bigint) returns quad.term language sql stable as ''select quad.decode($1)''; select public.leak(id) from ids', 'a function');
 select pg_temp.refused('select quad.decode(lag(id) over ()) from ids', 'a window function');
+create domain public.number as bigint;
+select pg_temp.refused('select quad.decode(lag(id::number) over ()) from ids', 'of a domain');
+select pg_temp.refused('select quad.decode(first_value(id::number) over (partition by id)) from ids', 'of a domain, the first one');
+select pg_temp.refused('select quad.decode(u) from (select unnest(array_agg(id::number)) as u from ids) x', 'an array of a domain');
+select pg_temp.refused('select quad.decode((first_value(array[id]) over ())[1]) from ids', 'an array in a window');
+select pg_temp.refused('select id from (select id::number from ids) x order by id using operator(quad.<#)', 'a domain, sorted by its terms');
+select pg_temp.refused('select quad.find(''<http://x/secret/p>'') as id union all select id from ids order by 1 using operator(quad.<#)', 'a union, sorted by its terms');
+select is((select count(*) from (select quad.find('<http://x/a>') as id union all select quad.find('<http://x/b>') order by 1 using operator(quad.<#)) x), 2::bigint,
+    'a union of ids of terms may be sorted');
 select pg_temp.refused('select quad.decode(id) from (select quad.find(''<http://x/secret/p>'') as id union all select id from ids) x', 'half of a union');
 select pg_temp.refused('with recursive w(id) as (select quad.find(''<http://x/secret/p>'') union all select w.id + 1 from w where w.id < 1e9::bigint) select quad.decode(id) from w limit 100',
     'a recursion that counts');

@@ -28,9 +28,11 @@ impl Node {
     }
 }
 
-/// Runs `body` as the bootstrap superuser: what it reads is the extension's own business.
+/// Runs `body` as the bootstrap superuser: what it reads is the extension's own business. Its search path is the
+/// catalogue's: operators of the caller must not be found in it.
 pub fn as_superuser<T>(body: impl FnOnce() -> T) -> T {
-    citus::as_role(pg_sys::Oid::from(pg_sys::BOOTSTRAP_SUPERUSERID), body)
+    let superuser = pg_sys::Oid::from(pg_sys::BOOTSTRAP_SUPERUSERID);
+    citus::as_role(superuser, || citus::with_catalog_path(body))
 }
 
 /// Rows of a query about catalogues, as the newest snapshot sees them, whatever the isolation level of the transaction.

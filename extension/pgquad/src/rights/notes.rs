@@ -8,7 +8,7 @@
 use pgquad_btree::Quad;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use super::origin::{Level, Origins};
+use super::origin::{may_be_ids, Level, Origins};
 use crate::am::table_as;
 use crate::catalog::access_method;
 use crate::cluster::guard;
@@ -174,7 +174,14 @@ pub unsafe fn is_sort_seen(
                 .filter(|&entry| (*entry).ressortgroupref == (*key).tleSortGroupRef)
                 .all(|entry| {
                     let expr = (*entry).expr.cast();
-                    pg_sys::exprType(expr) != pg_sys::INT8OID || origins.is_seen(expr, level)
+                    // The columns of a set operation are named after its first part, and come from all.
+                    let of_parts = entries == (*level.query).targetList
+                        && !(*level.query).setOperations.is_null();
+                    !may_be_ids(expr)
+                        || match of_parts {
+                            true => origins.column(level, (*entry).resno),
+                            false => origins.is_seen(expr, level),
+                        }
                 })
         })
     }

@@ -59,6 +59,15 @@ const BUILT_IN: [u32; 11] = [
     pg_sys::F_LEAD_ANYELEMENT_INT4,
 ];
 
+/// Whether an expression gives ids: a bigint, or of a domain over it.
+///
+/// # Safety
+/// A live expression.
+pub unsafe fn may_be_ids(expr: *mut pg_sys::Node) -> bool {
+    // SAFETY: the caller's promise; a look-up in the catalogue.
+    unsafe { pg_sys::getBaseType(pg_sys::exprType(expr)) == pg_sys::INT8OID }
+}
+
 /// A query and those around it.
 pub struct Level<'a> {
     /// The query.
@@ -207,9 +216,18 @@ impl Origins {
     ) -> bool {
         // SAFETY: as for `is_seen`.
         unsafe {
-            let mut ids =
-                arguments.filter(|&argument| pg_sys::exprType(argument) == pg_sys::INT8OID);
-            self.is_passing(function) && ids.all(|id| self.is_seen(id, level))
+            if !self.is_passing(function) {
+                return false;
+            }
+            if self.is_ours(function) {
+                let mut ids = arguments.filter(|&argument| may_be_ids(argument));
+                return ids.all(|id| self.is_seen(id, level));
+            }
+            // Those of PostgreSQL take values of any type. Places in a window are not what they pass on.
+            let values: Vec<_> = arguments
+                .filter(|&argument| pg_sys::exprType(argument) != pg_sys::INT4OID)
+                .collect();
+            !values.is_empty() && values.into_iter().all(|value| self.is_seen(value, level))
         }
     }
 
