@@ -1,6 +1,6 @@
 -- Whose term an id may be: a role decodes what it sees through a store, and no id that it has counted up to.
 begin;
-select plan(102);
+select plan(104);
 select quad.create_store('open'), quad.create_store('secret');
 select quad.load_text($$<http://x/a> <http://x/knows> <http://x/b> . <http://x/b> <http://x/knows> <http://x/c> .
     <http://x/a> <http://x/name> "a name that fits into no id" . <http://x/b> <http://x/name> "another such name of some length"@en .
@@ -64,6 +64,10 @@ select is(quad.decode(quad.find('<http://x/a>'))::text, 'http://x/a', 'that is f
 select is(quad.decode(quad.encode('5'))::text, '5', 'a number in its id');
 select is((select quad.decode(id)::text from (values (quad.encode('"7"')), (quad.int_id(7))) v(id) order by 1 limit 1), '7', 'in a list');
 select is((select count(quad.decode(x)) from unnest(array[quad.encode('<http://x/new/1>'), quad.encode('<http://x/new/2>')]) x), 2::bigint, 'in an array');
+select is((select count(quad.decode(x)) from (select unnest(array_agg(id order by quad.decode(id)::text, 'text')) as x
+    from (values (quad.encode('<http://x/new/1>')), (quad.encode('<http://x/new/2>'))) v(id)) y), 2::bigint, 'in an array in the order of a text');
+select is((select count(quad.decode(x)) from (select lead(id, 1, id) over () as x from (values (quad.encode('<http://x/new/1>')), (quad.encode('"7"'))) v(id)) y), 2::bigint,
+    'in a window with a default');
 
 -- 3. No table of one's own helps.
 create table own (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;

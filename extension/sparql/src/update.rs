@@ -163,10 +163,11 @@ fn copies_in(text: &str) -> usize {
             '#' => rest.find(['\n', '\r']).unwrap_or(rest.len()),
             '<' => iri_length(rest),
             '"' | '\'' => literal_length(rest, c),
+            '\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
             _ if word > 0 => {
                 let is_word =
                     !matches!(before, '?' | '$' | '@' | ':' | '_' | '-' | '.' | '%' | '\\')
-                        && !rest[word..].starts_with(':');
+                        && !is_prefix(rest);
                 let is_copying = ["add", "copy", "move"]
                     .iter()
                     .any(|copying| copying.eq_ignore_ascii_case(&rest[..word]));
@@ -175,10 +176,20 @@ fn copies_in(text: &str) -> usize {
             }
             _ => c.len_utf8(),
         };
-        before = rest[..length].chars().next_back().unwrap_or(' ');
+        // What follows an escaped character goes on with its name.
+        before = match c {
+            '\\' => c,
+            _ => rest[..length].chars().next_back().unwrap_or(' '),
+        };
         rest = &rest[length..];
     }
     count
+}
+
+/// Whether a text begins with a prefix.
+fn is_prefix(text: &str) -> bool {
+    let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    text.trim_start_matches(is_of_name).starts_with(':')
 }
 
 /// The length of the IRI that a text begins with, or of the sign `<`.
@@ -664,6 +675,8 @@ mod tests {
             ("DELETE { ?add ?p $copy } WHERE { ?add ?p $copy FILTER(?a < ?b && ?b > ?c) _:move ?p ?q }", 0),
             ("ADD<a:b>TO<a:c>;MOVE DEFAULT TO <a:b> # move", 2),
             ("INSERT DATA { <a:b> <a:c> 'it\\'s add' } ; ADD <a:b> TO <a:c>", 1),
+            ("PREFIX add-x: <a:> PREFIX move.log: <b:> INSERT DATA { add-x:a move.log:b 1 }", 0),
+            ("INSERT DATA { <a:b> <a:c> x:it\\'s , x:a\\#b , x:a\\,add } ; COPY <a:b> TO <a:c>", 1),
         ] {
             assert_eq!(copies_in(text), count, "{text}");
         }

@@ -65,6 +65,8 @@ pub(crate) struct HashBuild {
     build_side: Option<BuildSide>,
     /// All quads by a key of their value.
     pub by_value: Option<ValueHashTable>,
+    /// There was no room for one of them: each batch reads what filters leave of it.
+    pub is_read_in_parts: bool,
     /// There was no room for the table.
     refused: bool,
     /// About how many quads a key has, where that was sampled.

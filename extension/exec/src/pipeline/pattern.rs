@@ -87,7 +87,8 @@ impl Pipeline {
             };
             pushed_ranges.push(between.clone());
             // A table of what filters left for other rows is of no use: the next one is of all quads, for all rows.
-            let kept = self.builds[info.step].by_value.as_ref();
+            let build = &self.builds[info.step];
+            let kept = build.by_value.as_ref().filter(|_| !build.is_read_in_parts);
             if kept.is_some_and(|kept| !kept.covers(&pushed_ranges)) {
                 pushed_ranges.clear();
                 pushed_ranges.push(between);
@@ -212,6 +213,7 @@ impl Pipeline {
             || room(query, builds, stack, Some(step)),
         );
         let bytes = kept.as_ref().map_or(0, ValueHashTable::bytes);
+        self.builds[step].is_read_in_parts |= kept.is_none();
         self.builds[step].by_value = kept;
         let stats = &mut self.steps[step];
         stats.batches += 1;

@@ -45,7 +45,7 @@ const PASSING: [&str; 21] = [
 ];
 
 /// Aggregates and window functions of PostgreSQL that pass on values of their arguments.
-const BUILT_IN: [u32; 11] = [
+const BUILT_IN: [u32; 12] = [
     pg_sys::F_MIN_INT8,
     pg_sys::F_MAX_INT8,
     pg_sys::F_ARRAY_AGG_ANYNONARRAY,
@@ -57,6 +57,7 @@ const BUILT_IN: [u32; 11] = [
     pg_sys::F_LAG_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE,
     pg_sys::F_LEAD_ANYELEMENT,
     pg_sys::F_LEAD_ANYELEMENT_INT4,
+    pg_sys::F_LEAD_ANYCOMPATIBLE_INT4_ANYCOMPATIBLE,
 ];
 
 /// Whether an expression gives ids: a bigint, or of a domain over it.
@@ -169,7 +170,9 @@ impl Origins {
                 }
                 T_Aggref => {
                     let call = node.cast::<pg_sys::Aggref>();
+                    // What only the order of the rows is computed from is not passed on.
                     let arguments = list_iter::<pg_sys::TargetEntry>((*call).args)
+                        .filter(|&entry| !(*entry).resjunk)
                         .map(|entry| (*entry).expr.cast());
                     self.passes_on((*call).aggfnoid, arguments, level)
                 }

@@ -15,7 +15,7 @@ use crate::pg::error::raise_hint;
 use pgquad_btree::{key_of, Key, Quad};
 use pgquad_cluster::taken::Taken;
 use pgrx::{pg_sys, PgSqlErrorCode};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 /// Most rows kept back for a table, 32 bytes each (2 MB). Chosen, not measured.
@@ -41,8 +41,8 @@ struct Insertion {
 
 thread_local! {
     static PENDING: PendingWork<Insertion> = const { PendingWork::empty() };
-    /// Whose rows a subtransaction within it is writing, or has failed to write.
-    static DOOMED: Cell<Option<Doomed>> = const { Cell::new(None) };
+    /// Whose rows subtransactions within them are writing, or have failed to write.
+    static DOOMED: RefCell<Vec<Doomed>> = const { RefCell::new(Vec::new()) };
     /// Shards by subject that this transaction has inserted into.
     static TAKEN: RefCell<HashMap<pg_sys::Oid, Insertions>> = RefCell::new(HashMap::new());
 }
@@ -105,14 +105,19 @@ fn noting<T>(relid: pg_sys::Oid, cid: u32, insert: impl FnOnce(&mut Taken, bool)
 /// The innermost executor run ends without error: its rows go to the trees.
 pub fn flush_run() {
     let depth = depth();
-    if DOOMED.get().is_some_and(|doomed| doomed.depth >= depth) {
+    check_doomed(depth);
+    flush_if(|p| p.depth >= depth, true);
+}
+
+/// Raises an error where a statement at this depth, or a deeper one, has lost rows.
+fn check_doomed(depth: usize) {
+    if DOOMED.with_borrow(|all| all.iter().any(|doomed| doomed.depth >= depth)) {
         raise_hint(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             "rows that this statement has inserted could not be written",
             "A function that it calls has read the table, and has caught the error that came of it.",
         );
     }
-    flush_if(|p| p.depth >= depth, true);
 }
 
 /// Keeps rows back.
@@ -189,8 +194,15 @@ pub fn flush_earlier(relid: pg_sys::Oid, cid: u32) {
     flush_if(|p| p.relid == relid && p.cid < cid, false);
 }
 
+/// As [`flush`], where the command that inserts into the table ends.
+pub fn finish(relid: pg_sys::Oid) {
+    check_doomed(depth());
+    flush(relid);
+}
+
 /// Brings all rows kept back into their trees; a transaction is about to commit.
 pub fn flush_all() {
+    check_doomed(0);
     flush_if(|_| true, true);
 }
 
@@ -201,15 +213,17 @@ fn flush_if(is_due: impl Fn(&Pending<Insertion>) -> bool, is_over: bool) {
         // An error that a subtransaction within the statement catches takes back nothing of the statement.
         // SAFETY: within a transaction.
         let is_within = pending.subtransaction != unsafe { pg_sys::GetCurrentSubTransactionId() };
-        let around = DOOMED.get();
+        let doomed = Doomed {
+            subtransaction: pending.subtransaction,
+            depth: pending.depth,
+        };
         if is_within {
-            DOOMED.set(Some(Doomed {
-                subtransaction: pending.subtransaction,
-                depth: pending.depth,
-            }));
+            DOOMED.with_borrow_mut(|all| all.push(doomed));
         }
         write(pending, is_over);
-        DOOMED.set(around);
+        if is_within {
+            DOOMED.with_borrow_mut(Vec::pop);
+        }
     }
 }
 
@@ -271,11 +285,7 @@ fn first_keys(table: &Table, quads: &[Quad]) -> Vec<Key> {
 /// same number, for only a command that succeeds counts the number up.
 pub fn forget_subtransaction(subtransaction: u32) {
     PENDING.with(|pending| pending.forget_subtransaction(subtransaction));
-    DOOMED.set(
-        DOOMED
-            .get()
-            .filter(|doomed| doomed.subtransaction != subtransaction),
-    );
+    DOOMED.with_borrow_mut(|all| all.retain(|doomed| doomed.subtransaction != subtransaction));
     TAKEN.with_borrow_mut(|all| {
         let failed = |last: &&mut Insertions| last.subtransaction == subtransaction;
         for last in all.values_mut().filter(failed) {
@@ -287,6 +297,6 @@ pub fn forget_subtransaction(subtransaction: u32) {
 /// Drops everything; called when a transaction ends.
 pub fn forget_all() {
     PENDING.with(PendingWork::forget_all);
-    DOOMED.set(None);
+    DOOMED.take();
     TAKEN.take();
 }

@@ -60,7 +60,7 @@ pub fn flush(relid: pg_sys::Oid) {
 
 /// Writes all that is kept back for a table: the command that inserted it ends.
 pub fn finish(relid: pg_sys::Oid) {
-    pending::flush(relid);
+    pending::finish(relid);
     pending_changes::finish(relid);
 }
 
