@@ -12,6 +12,7 @@ use crate::column::{Col, Kind, FIRST_BLANK, FIRST_LITERAL};
 use crate::dataset::{Dataset, DefaultGraph, Target};
 use crate::error::Error;
 use crate::params::{with_placeholders, Param, ParamKind};
+use crate::template::lexer::{tokens, Lexed, Token};
 use crate::translator::{Env, Translator};
 
 /// A quad of INSERT DATA or DELETE DATA: subject, predicate, object, graph in N-Triples form; `None` is the default
@@ -137,7 +138,8 @@ pub fn translate_update<'a>(
         && (1..update.operations.iter().filter(is_like_one).count()).contains(&copies)
     {
         return Err(Error::Invalid(
-            "a request that copies graphs, and also inserts all triples ?s ?p ?o, cannot have its graphs named beside its text"
+            "a request that copies graphs, and also inserts all triples ?s ?p ?o, cannot have its graphs named \
+             beside its text"
                 .to_owned(),
         ));
     }
@@ -149,73 +151,16 @@ pub fn translate_update<'a>(
         .collect()
 }
 
-/// How many operations of a request copy graphs: ADD, COPY, MOVE. These words stand outside of IRIs, literals, names
-/// and comments nowhere else.
+/// How many operations of a request copy graphs: ADD, COPY, MOVE. These words stand nowhere else.
 fn copies_in(text: &str) -> usize {
-    let mut rest = text;
-    let mut count = 0;
-    let mut before = ' ';
-    while let Some(c) = rest.chars().next() {
-        let word = rest
-            .find(|c: char| !c.is_alphanumeric() && c != '_')
-            .unwrap_or(rest.len());
-        let length = match c {
-            '#' => rest.find(['\n', '\r']).unwrap_or(rest.len()),
-            '<' => iri_length(rest),
-            '"' | '\'' => literal_length(rest, c),
-            '\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
-            _ if word > 0 => {
-                let is_word =
-                    !matches!(before, '?' | '$' | '@' | ':' | '_' | '-' | '.' | '%' | '\\')
-                        && !is_prefix(rest);
-                let is_copying = ["add", "copy", "move"]
-                    .iter()
-                    .any(|copying| copying.eq_ignore_ascii_case(&rest[..word]));
-                count += usize::from(is_word && is_copying);
-                word
-            }
-            _ => c.len_utf8(),
-        };
-        // What follows an escaped character goes on with its name.
-        before = match c {
-            '\\' => c,
-            _ => rest[..length].chars().next_back().unwrap_or(' '),
-        };
-        rest = &rest[length..];
-    }
-    count
-}
-
-/// Whether a text begins with a prefix.
-fn is_prefix(text: &str) -> bool {
-    let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    text.trim_start_matches(is_of_name).starts_with(':')
-}
-
-/// The length of the IRI that a text begins with, or of the sign `<`.
-fn iri_length(text: &str) -> usize {
-    let end = text[1..]
-        .find(|c: char| c <= ' ' || matches!(c, '<' | '>' | '"' | '{' | '}' | '|' | '^' | '`'));
-    end.filter(|&end| text[1 + end..].starts_with('>'))
-        .map_or(1, |end| end + 2)
-}
-
-/// The length of the literal that a text begins with, in this kind of quotes.
-fn literal_length(text: &str, quote: char) -> usize {
-    let long: String = std::iter::repeat_n(quote, 3).collect();
-    let end = if text.starts_with(&long) {
-        &long[..]
-    } else {
-        &long[..1]
+    let is_copy = |lexed: &Lexed<'_>| match lexed.token {
+        Token::Word(word) => ["add", "copy", "move"]
+            .iter()
+            .any(|copy| word.eq_ignore_ascii_case(copy)),
+        _ => false,
     };
-    let mut escaped = false;
-    for (at, c) in text.char_indices().skip(end.len()) {
-        if !escaped && text[at..].starts_with(end) {
-            return at + end.len();
-        }
-        escaped = c == '\\' && !escaped;
-    }
-    text.len()
+    let tokens = tokens(text).unwrap_or_default();
+    tokens.iter().filter(|lexed| is_copy(lexed)).count()
 }
 
 /// Whether an operation is what the parser makes of ADD, COPY or MOVE. They are about graphs of the store, whatever
