@@ -317,23 +317,12 @@ pub fn with_catalog_path<T>(body: impl FnOnce() -> T) -> T {
 
 /// The rows of a query, with all columns as text.
 pub fn rows(sql: &str, parameters: &[DatumWithOid<'_>]) -> Vec<TextRow> {
-    with_catalog_path(|| Spi::connect(|_| read(sql, parameters, false)))
-}
-
-/// The rows of a query as the newest snapshot sees them, whatever the isolation level of the transaction.
-pub fn newest_rows(sql: &str) -> Vec<TextRow> {
-    // SAFETY: within a transaction; popped below, or by PostgreSQL after an error.
-    unsafe { pg_sys::PushActiveSnapshot(pg_sys::GetLatestSnapshot()) }
-    let rows = with_catalog_path(|| Spi::connect(|_| read(sql, &[], true)));
-    // SAFETY: the snapshot pushed above.
-    unsafe { pg_sys::PopActiveSnapshot() }
-    rows
+    with_catalog_path(|| Spi::connect(|_| read(sql, parameters)))
 }
 
 /// The same with SPI connected. With pgrx's `update` the transaction gets an id, which it cannot have on a standby.
-/// With its `select` the query does not see what the statement has done. `under_active`: under the active snapshot,
-/// not under a new one of the transaction.
-fn read(sql: &str, parameters: &[DatumWithOid<'_>], under_active: bool) -> Vec<TextRow> {
+/// With its `select` the query does not see what the statement has done.
+fn read(sql: &str, parameters: &[DatumWithOid<'_>]) -> Vec<TextRow> {
     let command = c_string(sql);
     let mut types: Vec<pg_sys::Oid> = parameters.iter().map(DatumWithOid::oid).collect();
     let mut values: Vec<pg_sys::Datum> = parameters
@@ -357,7 +346,7 @@ fn read(sql: &str, parameters: &[DatumWithOid<'_>], under_active: bool) -> Vec<T
             types.as_mut_ptr(),
             values.as_mut_ptr(),
             nulls.as_ptr(),
-            under_active,
+            false,
             0,
         );
         if status < 0 {

@@ -13,6 +13,7 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode, PgTryBuilder};
 
 use super::citus::{self, literal, text_array};
+use super::nodes::{query, Row};
 use super::relations::{marked, one, qualified_name};
 use crate::am::table_options;
 use crate::catalog::access_method;
@@ -254,22 +255,13 @@ fn role_name(role: pg_sys::Oid) -> String {
 fn definition(relid: pg_sys::Oid) -> Option<String> {
     let base = mark_of(relid)?;
     let oid = relid.to_u32();
-    let mut of_class = citus::newest_rows(&format!(
+    let texts = |row: &Row| [1, 2].map(|column| row.get::<String>(column).unwrap_or_default());
+    let of_class = format!(
         "SELECT relname::text, pg_get_userbyid(relowner)::text FROM pg_class WHERE oid = {oid}"
-    ))
-    .pop()?
-    .into_iter()
-    .flatten();
-    let (name, owner) = (of_class.next()?, of_class.next()?);
-    let (roles, commands): (Vec<String>, Vec<String>) = citus::newest_rows(&definition_sql(oid))
-        .into_iter()
-        .map(|mut row| {
-            (
-                row.remove(0).unwrap_or_default(),
-                row.remove(0).unwrap_or_default(),
-            )
-        })
-        .unzip();
+    );
+    let [name, owner] = query(&c_string(&of_class), texts).pop()?;
+    let given = query(&c_string(&definition_sql(oid)), texts);
+    let (roles, commands): (Vec<String>, Vec<String>) = given.into_iter().map(Into::into).unzip();
     Some(format!(
         "SELECT quad.cluster_mirror({}, {}, {}, {}, {})",
         literal(&base),
