@@ -3,10 +3,10 @@
 
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use super::{map, snapshots};
+use super::map;
 use crate::am::shape;
 use crate::pg::error::raise_hint;
-use crate::storage::LocalReader;
+use crate::storage::{has_transaction_snapshot, LocalReader};
 
 /// Whether a snapshot does not see that a shard is where it is: `arrived` is one of [`map::Table::arrived`].
 ///
@@ -38,7 +38,8 @@ fn refuse(shard: &str) -> ! {
 pub fn check_write(table: &map::Table, shard: usize) {
     // SAFETY: in a transaction, whose snapshot is one and the same; it is looked at at once.
     let is_late = unsafe {
-        snapshots::is_kept() && is_late(table.arrived[shard], pg_sys::GetTransactionSnapshot())
+        has_transaction_snapshot()
+            && is_late(table.arrived[shard], pg_sys::GetTransactionSnapshot())
     };
     if is_late {
         refuse(&format!("shard {}", table.placement.shards()[shard].id));

@@ -36,6 +36,7 @@ use super::{counters, map, snapshots};
 use crate::pg::error::{raise, raise_detail, raise_hint};
 use crate::pg::exit::is_exiting;
 use crate::settings;
+use crate::storage::has_transaction_snapshot;
 
 pub use deferred_end::send_waiting as send_waiting_ends;
 use deferred_end::{Became, DeferredEnd};
@@ -367,7 +368,7 @@ impl Scope {
     /// The scope of what reads with this snapshot: other nodes show it one state of theirs. It lasts as long as
     /// somebody holds it; in REPEATABLE READ and SERIALIZABLE as long as the transaction.
     pub fn of_snapshot(snapshot: pg_sys::Snapshot) -> Rc<Self> {
-        if snapshots::is_kept() {
+        if has_transaction_snapshot() {
             return OF_TRANSACTION.with_borrow_mut(|scope| {
                 scope
                     .get_or_insert_with(|| Rc::new(Self::new(Mode::Query)))

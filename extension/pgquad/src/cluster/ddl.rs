@@ -198,8 +198,7 @@ fn attach(relid: pg_sys::Oid, base: &str) {
 /// A store that the caller owns, locked against writers.
 fn owned(name: &str, what: &str) -> Store {
     // Another role's writes that were committed after the snapshot was taken would be lost.
-    // SAFETY: a variable of the backend.
-    if unsafe { pg_sys::XactIsoLevel } >= pg_sys::XACT_REPEATABLE_READ as i32 {
+    if storage::has_transaction_snapshot() {
         raise_hint(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
             format!("cannot {what} a store in a transaction of isolation level REPEATABLE READ or SERIALIZABLE"),

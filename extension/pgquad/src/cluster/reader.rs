@@ -24,9 +24,9 @@ use super::groups::{self, ShardedGroups};
 use super::own_writes::Written;
 use super::protocol::damaged;
 use super::write::{has_written, others_can_answer};
-use super::{arrival, estimates, map, snapshots};
+use super::{arrival, estimates, map};
 use crate::catalog::distributed_store::{self, Sides, ORDERS};
-use crate::storage::{range_for, LocalReader};
+use crate::storage::{has_transaction_snapshot, range_for, LocalReader};
 
 /// Column by which the rows of a side are placed: subject, object.
 const PLACED_BY: [u8; 2] = [0, 2];
@@ -270,7 +270,7 @@ impl ShardedReader {
 
     /// Whether other nodes may be asked for what perhaps nobody comes to need.
     fn may_prefetch(&self) -> bool {
-        !self.written && !snapshots::is_kept()
+        !self.written && !has_transaction_snapshot()
     }
 
     /// Asks other nodes with the next messages for what [`Self::read`] of these columns will ask them for, when it
@@ -919,7 +919,7 @@ impl ShardedReader {
 /// Announces a query, told apart by all that says what it reads, before it is planned: [`Announcement`].
 /// `None` where its reads must not be sent then, as in [`ShardedReader::prefetch`].
 pub fn announce(query: impl Hash) -> Option<Announcement> {
-    let may_ask = !has_written() && others_can_answer() && !snapshots::is_kept();
+    let may_ask = !has_written() && others_can_answer() && !has_transaction_snapshot();
     may_ask.then(|| Announcement::new(query))
 }
 

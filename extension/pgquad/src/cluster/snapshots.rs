@@ -52,9 +52,3 @@ pub unsafe fn context_of(
         context
     }
 }
-
-/// Whether all statements of this transaction read with one snapshot.
-pub fn is_kept() -> bool {
-    // SAFETY: plain session state.
-    unsafe { pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32 }
-}

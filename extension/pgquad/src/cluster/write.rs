@@ -30,7 +30,7 @@ use crate::catalog::distributed_store::{owner_of, Sides};
 use crate::pg::error::{raise, raise_hint};
 use crate::pg::guc::with_settings;
 use crate::pg::interrupt::interrupt;
-use crate::storage::{pending, QuadSorter, SortedQuads};
+use crate::storage::{has_transaction_snapshot, pending, QuadSorter, SortedQuads};
 
 /// Up to so many quads go as parameters of the statement (0.4 ms instead of 2 on loopback), more by a function that
 /// streams them.
@@ -312,7 +312,7 @@ fn delete(tables: Sides, mut quads: Vec<Quad>) {
         }
     }
     // With one snapshot for all statements nothing appears by waiting. Otherwise the tables differed before.
-    if super::snapshots::is_kept() && balance.values().any(|marked| marked.by_object == 0) {
+    if has_transaction_snapshot() && balance.values().any(|marked| marked.by_object == 0) {
         raise_hint(
             PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE,
             "could not serialize access due to concurrent update",

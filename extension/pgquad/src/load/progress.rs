@@ -4,7 +4,7 @@
 //! that ends. The parameters that COPY does not use tell the rest; the last ones hold the end of the document's name,
 //! eight bytes each.
 
-use crate::cluster::snapshots::is_kept;
+use crate::storage::has_transaction_snapshot;
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -108,7 +108,7 @@ pub fn is_load_of_one_snapshot(status: &pg_sys::PgBackendStatus) -> bool {
 fn has_one_snapshot() -> bool {
     // SAFETY: plain session state; the active snapshot is that of the statement.
     unsafe {
-        !is_kept()
+        !has_transaction_snapshot()
             && pg_sys::ActiveSnapshotSet()
             && (*pg_sys::MyProc).xmin == (*pg_sys::GetActiveSnapshot()).xmin
     }

@@ -33,7 +33,7 @@ pub use key_range::range_for;
 pub use quad_sorter::{QuadSorter, SortedQuads};
 pub use reader::LocalReader;
 pub use relation::{options_of, replaced_options, with_open};
-pub use snapshot::{is_serializable, PgSnapshot};
+pub use snapshot::{has_transaction_snapshot, is_serializable, PgSnapshot};
 pub use sorter::{Sorted, Sorter};
 pub use table::{leaf_sample, Deleted, Sampled, Table};
 pub use temp_file::TempFile;

@@ -19,7 +19,7 @@ pub fn is_serializable() -> bool {
 }
 
 /// Whether all statements of the transaction see the same snapshot (`IsolationUsesXactSnapshot`).
-fn has_transaction_snapshot() -> bool {
+pub fn has_transaction_snapshot() -> bool {
     // SAFETY: plain session state.
     unsafe { pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32 }
 }

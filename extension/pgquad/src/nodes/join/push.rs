@@ -12,6 +12,7 @@ use crate::cluster::{damaged, exchange, map, snapshots, Scope};
 use crate::pg::error;
 use crate::pg::list::list_iter;
 use crate::settings::{self, ExchangeMode};
+use crate::storage::has_transaction_snapshot;
 use crate::table::TableReader;
 use pgquad_cluster::exchange::MESH_BYTES;
 use pgquad_cluster::push::{Aggregate, Counting, FirstRows, Param, SortKey, Start};
@@ -107,7 +108,7 @@ impl QuadJoin {
         // Rows of an outer input come batch by batch.
         let has_outer_input = self.outer_input.is_some();
         if !snapshots::can_export() {
-            if snapshots::is_kept() {
+            if has_transaction_snapshot() {
                 return Err("the transaction keeps its snapshot".into());
             }
             // Each batch is a push of its own, and all read the statement's snapshot.
@@ -317,7 +318,7 @@ impl QuadJoin {
     /// well. No row has been read by then.
     fn start_participants(&mut self, mut start: Start, groups: &[i32]) -> Option<Pushed> {
         // One push reads each node in one snapshot of its own. Many, beside what is pulled, read the statement's.
-        let is_shared = snapshots::is_kept() || self.outer_input.is_some();
+        let is_shared = has_transaction_snapshot() || self.outer_input.is_some();
         let snapshots = match is_shared {
             // SAFETY: a snapshot is active while a statement runs.
             true => Scope::of_snapshot(unsafe { pg_sys::GetActiveSnapshot() }).export(groups),
