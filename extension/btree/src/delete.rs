@@ -6,7 +6,6 @@ use crate::error::{Error, Result};
 use crate::insert::Writer;
 use crate::key::{cmp, Key};
 use crate::leaf::{edit, encode_leaf, Entry, LeafView, Place, CAPACITY, MARK_COST};
-use crate::pack::{pack, Packing};
 use crate::page::{Frame, NO_XID};
 use crate::prune_and_freeze::prune_and_freeze;
 use crate::store::{Change, PageStore, Snapshot, TxnStatus, XidStatus};
@@ -325,14 +324,8 @@ impl<S: PageStore> Tree<S> {
                 }
             }
         }
-        let max = (entries.len() - 1).clamp(1, self.leaf_max());
-        let packing = Packing {
-            max,
-            ascending: false,
-            bytes: 0,
-        };
-        let images = pack(&entries, frame, packing, &mut scratch)?;
         drop(scratch);
+        let images = self.pack_apart(&entries, frame)?;
         if images.len() < 2 {
             return Err(Error::TooManyVersions { key: *key });
         }

@@ -13,6 +13,7 @@ use crate::inner::{encode_inner, Child, InnerView};
 use crate::key::{cmp, Key, KEY_MIN};
 use crate::leaf::{edit, Entry, LeafView};
 use crate::meta::Meta;
+use crate::pack::{pack, Packing};
 use crate::page::{Frame, Page, PageKind, F_INCOMPLETE, F_ROOT};
 use crate::store::{Change, PageStore, MAX_ATOMIC_PAGES};
 use crate::tree::{entry_count, Tree};
@@ -27,6 +28,19 @@ pub(crate) struct Counted {
 }
 
 impl<S: PageStore> Tree<S> {
+    /// Pages for [`Self::install`] of entries that are more than one page has room for.
+    ///
+    /// # Errors
+    /// As [`pack`].
+    pub(crate) fn pack_apart(&self, entries: &[Entry], frame: &Frame) -> Result<Vec<Box<Page>>> {
+        let packing = Packing {
+            max: (entries.len() - 1).clamp(1, self.leaf_max()),
+            ascending: false,
+            bytes: 0,
+        };
+        pack(entries, frame, packing, &mut self.scratch.borrow_mut())
+    }
+
     /// Replaces a locked page by `images` (at least one, at most [`MAX_ATOMIC_PAGES`]): the first
     /// takes its place, the others become its right siblings. The images have their fences; links and
     /// flags are set here. `old` are the entries of the page, `entries` those of all images. Finishes the split, if

@@ -15,7 +15,6 @@ use crate::inner::{self, encode_inner, Child, InnerView};
 use crate::key::{cmp, Key, KEY_MIN};
 use crate::leaf::{self, edit, encode_leaf, LeafView};
 use crate::meta::Meta;
-use crate::pack::{pack, Packing};
 use crate::page::{Frame, Page, PageKind, F_INCOMPLETE, F_ROOT, NO_XID};
 use crate::prune_and_freeze::prune_and_freeze;
 use crate::store::{Change, PageStore, TxnStatus};
@@ -183,12 +182,7 @@ impl<S: PageStore> Tree<S> {
             let Some(mut image) = image else {
                 // A column of fewer than eight values may take more bytes than one of eight.
                 self.clear_visibility_marks(&page, block, &frame, path)?;
-                let packing = Packing {
-                    max: (entries.len() - 1).max(1),
-                    ascending: false,
-                    bytes: 0,
-                };
-                let images = pack(&entries, &frame, packing, &mut self.scratch.borrow_mut())?;
+                let images = self.pack_apart(&entries, &frame)?;
                 let changed = (&old[..], &entries[..]);
                 self.install(
                     page,
