@@ -184,14 +184,13 @@ impl ValueHashJoin {
                 && kept.fills == join.access.fills
                 && kept.covers(&join.access.pushed_ranges)
         };
-        // Those of a table that is kept were less, or the same.
-        let pushed_ranges = match kept.as_ref().filter(|kept| is_same(kept)) {
-            Some(kept) => kept.pushed_ranges.clone(),
-            None => join.access.pushed_ranges.clone(),
-        };
-        let tables = match kept.filter(is_same) {
-            Some(kept) => Some(kept.tables),
-            None => join.read(source, table, same, params, room()),
+        // The ranges of a table that is kept are fewer, or the same.
+        let (pushed_ranges, tables) = match kept.filter(is_same) {
+            Some(kept) => (kept.pushed_ranges, Some(kept.tables)),
+            None => {
+                let tables = join.read(source, table, same, params, room());
+                (join.access.pushed_ranges.clone(), tables)
+            }
         };
         let kept = tables.map(|tables| {
             join.ready = vec![(tables.each.clone(), false), (tables.by_key.clone(), true)];
