@@ -80,9 +80,12 @@ def _machine():
 
 
 def _commit():
-    command = ["git", "-C", ROOT, "describe", "--always", "--dirty"]
-    described = subprocess.run(command, capture_output=True, text=True, check=False)
-    return described.stdout.strip() or "unknown"
+    """The commit, `-dirty` where files differ from it. Pages that an earlier run has written do not count."""
+    git = ["git", "-C", ROOT]
+    described = subprocess.run([*git, "describe", "--always"], capture_output=True, text=True, check=False)
+    changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", ".", ":!bench/results"], check=False)
+    dirty = "-dirty" if changed.returncode else ""
+    return (described.stdout.strip() + dirty) or "unknown"
 
 
 class Report:
