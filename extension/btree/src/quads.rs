@@ -145,7 +145,8 @@ impl<S: PageStore + Clone> Quads<S> {
     /// vacuum, before the trees are. Reads the whole file; returns the number of free pages.
     pub fn reclaim(&self) -> u64 {
         let mut free = 0;
-        for block in 1..self.store.blocks() {
+        // A page that is just being added is all zeroes, as a free one is, before its lock is taken.
+        for block in 1..self.store.settled_blocks() {
             self.store.interrupt();
             let page = self.store.read(block);
             if page.is_free() {

@@ -86,12 +86,18 @@ pub trait PageStore {
     /// Called under a lock that keeps everyone else from extending the file.
     fn extend(&self, pages: usize) -> BlockNo;
 
-    /// Replaces the contents of at most [`MAX_APPENDED_PAGES`] consecutive pages that come from [`PageStore::extend`],
-    /// fully logged. Nothing points to them yet.
+    /// Replaces the contents of at most [`MAX_APPENDED_PAGES`] consecutive pages of the file, fully logged. Nothing
+    /// points to them yet, or nobody else sees the file.
     fn put(&self, first: BlockNo, images: &mut [Page]);
 
     /// Number of pages of the file.
     fn blocks(&self) -> BlockNo;
+
+    /// Number of pages of the file, of which nobody is adding one just now: each is either written or locked by who has
+    /// added it.
+    fn settled_blocks(&self) -> BlockNo {
+        self.blocks()
+    }
 
     /// Called between pages: the place for cancellation (by unwinding). Where page locks may be held,
     /// the store must do nothing, as PostgreSQL's `CHECK_FOR_INTERRUPTS` does by itself.
@@ -156,6 +162,10 @@ impl<T: PageStore + ?Sized> PageStore for &T {
 
     fn blocks(&self) -> BlockNo {
         (**self).blocks()
+    }
+
+    fn settled_blocks(&self) -> BlockNo {
+        (**self).settled_blocks()
     }
 
     fn interrupt(&self) {

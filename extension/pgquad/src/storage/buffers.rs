@@ -186,6 +186,18 @@ impl PageStore for RelationStore {
         unsafe { pg_sys::RelationGetNumberOfBlocksInFork(self.rel, MAIN) }
     }
 
+    /// As VACUUM of PostgreSQL's B-tree does (`btvacuumscan`): who adds a page holds this lock until the page is
+    /// locked.
+    fn settled_blocks(&self) -> BlockNo {
+        // SAFETY: the relation is open; the lock is held for a moment.
+        unsafe {
+            pg_sys::LockRelationForExtension(self.rel, pg_sys::ExclusiveLock as i32);
+            let blocks = self.blocks();
+            pg_sys::UnlockRelationForExtension(self.rel, pg_sys::ExclusiveLock as i32);
+            blocks
+        }
+    }
+
     fn interrupt(&self) {
         pgrx::check_for_interrupts!();
     }
