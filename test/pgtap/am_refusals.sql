@@ -1,6 +1,6 @@
 -- What a quad table refuses, each with its SQLSTATE and message.
 begin;
-select plan(38);
+select plan(41);
 create table q (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using quad;
 insert into q select i, i, i, 0 from generate_series(1, 10) i;
 
@@ -49,6 +49,13 @@ insert into kin select * from q;
 select throws_ok($$delete from kin where ctid in (select ctid from kin limit 1)$$, '0A000', null::text, 'of a partition, too');
 select lives_ok($$select ctid from q order by ctid$$, 'but it can be read');
 select throws_ok('create publication pub for table q', '0A000', null::text, 'publication');
+select throws_ok('create publication pub for tables in schema public', '0A000', null::text, 'publication of a schema');
+select lives_ok('create publication everything for all tables', 'one of all tables warns');
+create table published (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using heap;
+create publication of_heap for table published;
+alter table published set access method quad;
+create table another (n int);
+select lives_ok('create publication of_another for table another', 'each publication is looked at by itself');
 select throws_ok('alter table q add column x int', '0A000', null::text, 'add column');
 select throws_ok('alter table q drop column g', '0A000', null::text, 'drop column');
 select throws_ok('alter table q rename column g to graph', '0A000', null::text, 'rename column');

@@ -194,10 +194,7 @@ unsafe extern "C-unwind" fn process_utility(
         if tag == pg_sys::NodeTag::T_IndexStmt {
             before_index((*pstmt).utilityStmt.cast());
         }
-        let outer = table_as::enter(matches!(
-            tag,
-            pg_sys::NodeTag::T_CreateTableAsStmt | pg_sys::NodeTag::T_RefreshMatViewStmt
-        ));
+        let outer = table_as::enter(table_as::is_table_as((*pstmt).utilityStmt));
         let inner = match PREVIOUS_UTILITY {
             Some(previous) if !cluster::explain::is_without_citus(pstmt) => previous,
             _ => unguarded::standard_ProcessUtility,
@@ -205,7 +202,7 @@ unsafe extern "C-unwind" fn process_utility(
         // In this order: the second takes the mark of a distributed store away while the statement runs.
         let distributed = cluster::statements::before(pstmt, read_only_tree);
         let statement = table_options::before(distributed.planned, read_only_tree);
-        let writer = notes::enter(std::ptr::null());
+        let writer = notes::enter_utility(tag);
         let context = cluster::snapshots::context_of(pstmt, context);
         inner(
             statement.planned,
@@ -221,11 +218,16 @@ unsafe extern "C-unwind" fn process_utility(
         table_as::leave(outer);
         table_options::after(statement);
         cluster::statements::after(distributed);
-        if matches!(
-            tag,
-            pg_sys::NodeTag::T_CreatePublicationStmt | pg_sys::NodeTag::T_AlterPublicationStmt
-        ) {
-            after_publication();
+        match tag {
+            pg_sys::NodeTag::T_CreatePublicationStmt => {
+                let statement = (*pstmt).utilityStmt.cast::<pg_sys::CreatePublicationStmt>();
+                after_publication((*statement).pubname);
+            }
+            pg_sys::NodeTag::T_AlterPublicationStmt => {
+                let statement = (*pstmt).utilityStmt.cast::<pg_sys::AlterPublicationStmt>();
+                after_publication((*statement).pubname);
+            }
+            _ => {}
         }
     }
 }
@@ -250,10 +252,13 @@ unsafe extern "C-unwind" fn before_index(statement: *mut pg_sys::IndexStmt) {
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn after_publication() {
-    // SAFETY: within the statement that made or changed the publication.
-    unsafe { pg_sys::CommandCounterIncrement() }
-    refuse_publication();
+unsafe extern "C-unwind" fn after_publication(name: *const core::ffi::c_char) {
+    // SAFETY: within the statement that made or changed the publication of this name.
+    let name = unsafe {
+        pg_sys::CommandCounterIncrement();
+        std::ffi::CStr::from_ptr(name).to_string_lossy()
+    };
+    check_publication(&name);
 }
 
 #[pg_guard]
@@ -311,19 +316,36 @@ unsafe fn refuse_column_change(relid: pg_sys::Oid) {
 }
 
 /// Logical decoding reads row changes from WAL; quad tables log page changes, so a publication of one would stay
-/// silent. Called after a publication was made or changed, within the same statement.
-fn refuse_publication() {
-    let published = Spi::get_one::<String>(
-        "SELECT c.relname::text FROM pg_catalog.pg_publication_rel r \
-         JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) r.prrelid \
-         JOIN pg_catalog.pg_am a ON a.oid OPERATOR(pg_catalog.=) c.relam \
-         WHERE a.amname OPERATOR(pg_catalog.=) 'quad' LIMIT 1",
-    );
-    if let Ok(Some(name)) = published {
-        raise_hint(
+/// silent. One of all tables is made all the same: the dictionary is among them. Called after a publication was made or
+/// changed, within the same statement.
+fn check_publication(name: &str) {
+    let published = Spi::connect(|client| {
+        let rows = client.select(
+            "SELECT c.relname::text, p.puballtables FROM pg_catalog.pg_publication p, \
+             pg_catalog.pg_get_publication_tables(p.pubname) t \
+             JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) t.relid \
+             JOIN pg_catalog.pg_am a ON a.oid OPERATOR(pg_catalog.=) c.relam \
+             WHERE a.amname OPERATOR(pg_catalog.=) 'quad' AND p.pubname OPERATOR(pg_catalog.=) $1::pg_catalog.name LIMIT 1",
+            Some(1),
+            &[name.into()],
+        )?;
+        rows.first().get_two::<String, bool>()
+    });
+    let hint = "Logical decoding sees no changes of quad tables; use streaming replication.";
+    match published {
+        Ok((Some(_), Some(true))) => {
+            pgrx::ereport!(
+                PgLogLevel::WARNING,
+                PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+                format!("publication \"{name}\" says nothing of the quad tables in it"),
+                hint
+            );
+        }
+        Ok((Some(table), _)) => raise_hint(
             PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
-            format!("quad table \"{name}\" cannot be published"),
-            "Logical decoding sees no changes of quad tables; use streaming replication.",
-        );
+            format!("quad table \"{table}\" cannot be published"),
+            hint,
+        ),
+        _ => {}
     }
 }

@@ -5,7 +5,7 @@ use crate::catalog::access_method;
 use crate::pg::compat::FileLocator;
 use crate::pg::ffi;
 use crate::storage::{self, options};
-use pgquad_btree::{initial_pages, Options, Page, PageStore};
+use pgquad_btree::{initial_pages, Page, PageStore};
 use pgrx::pg_sys;
 use pgrx::prelude::*;
 
@@ -102,15 +102,35 @@ unsafe fn write_pages(
 }
 
 /// The table whose contents `rel` is to receive, when `rel` is the transient table of a rewrite (`make_new_heap` names
-/// it `pg_temp_<oid>`).
+/// it `pg_temp_<oid>`). Who rewrites a table has locked it; anybody may give a table such a name.
 ///
 /// # Safety
 /// `rel` is open.
 unsafe fn rewritten_table(rel: pg_sys::Relation) -> Option<pg_sys::Oid> {
+    // SAFETY: the caller's promise; the other table is opened and closed here.
+    unsafe {
+        let name = shape::relation_name(rel);
+        let oid = name.strip_prefix("pg_temp_")?.parse::<u32>().ok()?;
+        let oid = pg_sys::Oid::from(oid);
+        let rewritten = pg_sys::RelationIdGetRelation(oid);
+        if rewritten.is_null() {
+            return None;
+        }
+        // REFRESH MATERIALIZED VIEW CONCURRENTLY has the weakest lock.
+        let lock = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
+        let is_locked = pg_sys::CheckRelationLockedByMe(rewritten, lock, true);
+        pg_sys::RelationClose(rewritten);
+        is_locked.then_some(oid)
+    }
+}
+
+/// Whether `rel` is the transient table of a rewrite of a quad table.
+///
+/// # Safety
+/// `rel` is open.
+pub unsafe fn is_rewrite_of_quads(rel: pg_sys::Relation) -> bool {
     // SAFETY: the caller's promise.
-    let name = unsafe { shape::relation_name(rel) };
-    let oid = name.strip_prefix("pg_temp_")?.parse::<u32>().ok()?;
-    Some(pg_sys::Oid::from(oid))
+    unsafe { rewritten_table(rel) }.is_some_and(access_method::is_quad_relid)
 }
 
 /// Name of the table that the user knows, `None` if there is none with this OID.
@@ -126,29 +146,21 @@ fn name_of(table: pg_sys::Oid) -> Option<String> {
     }
 }
 
+/// Empties a table that nobody else sees: ON COMMIT DELETE ROWS, TRUNCATE of a table of this transaction.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn nontransactional_truncate(rel: pg_sys::Relation) {
     // SAFETY: PostgreSQL holds an exclusive lock on a relation made or truncated by this very transaction.
     unsafe {
         let options = storage::Table::open(rel).meta().options();
-        pg_sys::RelationTruncate(rel, 0);
+        let mut pages = initial_pages(&options).unwrap_or_else(|e| error!("{e}"));
+        // The first pages are written where pages are already: a disk that is full does not leave a file without them.
+        storage::RelationStore::new(rel).put(0, &mut pages);
+        pg_sys::RelationTruncate(rel, pages.len() as pg_sys::BlockNumber);
         storage::forget_meta(rel);
-        restart(rel, &options);
     }
 }
 
-/// Writes the first pages into an empty file through the buffer manager.
-///
-/// # Safety
-/// `rel` is open, exclusively locked and has no blocks.
-unsafe fn restart(rel: pg_sys::Relation, options: &Options) {
-    // SAFETY: the caller's promise.
-    let store = unsafe { storage::RelationStore::new(rel) };
-    let mut pages = initial_pages(options).unwrap_or_else(|e| error!("{e}"));
-    let first = store.extend(pages.len());
-    store.put(first, &mut pages);
-}
-
+/// Copies the forks of a table to another tablespace.
 #[pg_guard]
 pub unsafe extern "C-unwind" fn copy_data(rel: pg_sys::Relation, newrnode: *const FileLocator) {
     // SAFETY: as `heapam_relation_copy_data`: an exclusively locked relation is copied fork by fork to a new file.

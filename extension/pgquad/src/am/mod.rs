@@ -1,7 +1,7 @@
 //! The table access method `quad`: callbacks of `access/tableam.h` over the trees of `storage`.
 
 mod analyze;
-mod ddl;
+pub mod ddl;
 mod modify;
 mod not_null;
 mod refuse;

@@ -1,9 +1,46 @@
 //! Whether the running utility statement is a `CREATE TABLE AS` or its kin, which cannot declare NOT NULL columns.
 
 use crate::pg::statement_state::StatementState;
+use pgrx::pg_sys;
 
 thread_local! {
     static IN_TABLE_AS: StatementState<bool> = const { StatementState::new(false) };
+}
+
+/// The utility statement that an EXPLAIN is of (`EXPLAIN ANALYZE CREATE TABLE AS`); any other one itself.
+///
+/// # Safety
+/// A live utility statement.
+pub unsafe fn explained(statement: *mut pg_sys::Node) -> *mut pg_sys::Node {
+    // SAFETY: casts follow looks at tags.
+    unsafe {
+        if (*statement).type_ != pg_sys::NodeTag::T_ExplainStmt {
+            return statement;
+        }
+        let query = (*statement.cast::<pg_sys::ExplainStmt>()).query;
+        if query.is_null() || (*query).type_ != pg_sys::NodeTag::T_Query {
+            return statement;
+        }
+        let inner = (*query.cast::<pg_sys::Query>()).utilityStmt;
+        if inner.is_null() {
+            statement
+        } else {
+            inner
+        }
+    }
+}
+
+/// Whether a utility statement is a `CREATE TABLE AS` or its kin, or an EXPLAIN of one.
+///
+/// # Safety
+/// A live utility statement.
+pub unsafe fn is_table_as(statement: *mut pg_sys::Node) -> bool {
+    // SAFETY: the caller's promise.
+    let tag = unsafe { (*explained(statement)).type_ };
+    matches!(
+        tag,
+        pg_sys::NodeTag::T_CreateTableAsStmt | pg_sys::NodeTag::T_RefreshMatViewStmt
+    )
 }
 
 /// Whether the running utility statement is a `CREATE TABLE AS` or its kin.

@@ -11,7 +11,7 @@
 //! The mark of a distributed store (`catalog::distributed_store`) is one more option. Only `quad.create_store` and its
 //! kin set it: a CREATE TABLE of a dump that has it makes a store of this node.
 
-use crate::am::not_null;
+use crate::am::{not_null, table_as};
 use crate::catalog::access_method::is_quad_relid;
 use crate::catalog::distributed_store::{is_side, mark_of, MARK};
 use crate::cluster::guard;
@@ -202,6 +202,7 @@ fn texts(options: &pgquad_btree::Options) -> [String; 3] {
 unsafe fn create_options(node: *mut pg_sys::Node) -> Option<*mut *mut pg_sys::List> {
     // SAFETY: the tag says the type.
     unsafe {
+        let node = table_as::explained(node);
         let (method, options) = match (*node).type_ {
             pg_sys::NodeTag::T_CreateStmt => {
                 let create = node.cast::<pg_sys::CreateStmt>();

@@ -9,7 +9,7 @@ use pgquad_btree::Quad;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::origin::{may_be_ids, Level, Origins};
-use crate::am::table_as;
+use crate::am::{ddl, table_as};
 use crate::catalog::access_method;
 use crate::cluster::guard;
 use crate::pg::error::raise_all;
@@ -29,12 +29,15 @@ pub const SORTS_SEEN: i32 = 1 << 28;
 pub struct Allowed {
     writes: bool,
     sorts: bool,
+    /// The statement is an ALTER TABLE, which may write the quads of a table into a new file (`SET UNLOGGED`).
+    rewrites: bool,
 }
 
 /// While nothing runs.
 const NOTHING: Allowed = Allowed {
     writes: false,
     sorts: false,
+    rewrites: false,
 };
 
 thread_local! {
@@ -49,21 +52,30 @@ fn replace(allowed: Allowed) -> Allowed {
     ALLOWED.with(|state| state.replace(allowed))
 }
 
-/// Begins to run a plan (NULL: a utility statement); gives what [`leave`] wants.
+/// Begins to run a plan; gives what [`leave`] wants.
 ///
 /// # Safety
 /// A live plan.
 pub unsafe fn enter(plan: *const pg_sys::PlannedStmt) -> Allowed {
-    let notes = if plan.is_null() {
-        0
-    } else {
-        // SAFETY: the caller's promise.
-        unsafe { (*plan).jitFlags }
+    // SAFETY: the caller's promise.
+    let (notes, reads) = unsafe {
+        let reads = (*plan).commandType == pg_sys::CmdType::CMD_SELECT && !(*plan).hasModifyingCTE;
+        ((*plan).jitFlags, reads)
     };
-    let rows = table_as::is_running();
+    // What a plan that only reads has written is its rows.
+    let rows = reads || table_as::is_running();
     replace(Allowed {
         writes: notes & WRITES_SEEN != 0 && (!rows || notes & ROWS_SEEN != 0),
         sorts: notes & SORTS_SEEN != 0,
+        rewrites: false,
+    })
+}
+
+/// Begins to run a utility statement; gives what [`leave`] wants.
+pub fn enter_utility(tag: pg_sys::NodeTag) -> Allowed {
+    replace(Allowed {
+        rewrites: tag == pg_sys::NodeTag::T_AlterTableStmt,
+        ..NOTHING
     })
 }
 
@@ -100,6 +112,11 @@ pub unsafe fn check_writes(rel: pg_sys::Relation, quads: &[Quad]) {
     let Some((_, id)) = ids.find(is_bare) else {
         return;
     };
+    // Ids that a quad table has already.
+    // SAFETY: the caller's promise.
+    if allowed.rewrites && unsafe { ddl::is_rewrite_of_quads(rel) } {
+        return;
+    }
     // SAFETY: the caller's promise.
     let decided = || unsafe { guard::is_written_by_citus(rel) };
     if !super::may_decode() && !decided() {

@@ -87,6 +87,7 @@ struct Key {
     table: String,
     default_graph: DefaultGraph,
     graphs: Option<Graphs>,
+    distributed: bool,
     base: Option<String>,
     /// The key of the shape, or a whole text.
     text: String,
@@ -160,6 +161,7 @@ pub fn template_of(text: &str, target: Target<'_>, base: Option<&str>) -> Filled
         table: target.table.to_owned(),
         default_graph: target.default_graph,
         graphs: target.graphs.cloned(),
+        distributed: target.distributed,
         base: base.map(str::to_owned),
         text: text.to_owned(),
         whole,
