@@ -98,6 +98,8 @@ class Checks:
             self.deadlock_between_nodes,
             self.failed_statements_change_nothing,
             self.half_committed_quads_are_deleted,
+            self.half_committed_quads_come_back,
+            self.exclusive_statements_wait_for_readers,
             self.reads_within_the_writing_statement,
             self.writes_beside_auto_explain,
             self.tables_stay_the_same_between_their_writes,
@@ -1667,6 +1669,49 @@ class Checks:
             for half in halves:
                 half.close()
             self.holds("films", self.quads)
+
+    def half_committed_quads_come_back(self):
+        """A store that is to be one of a single node has quads which another node has prepared only."""
+        self.execute("select quad.create_store('half', distributed => true, shards => 6)")
+        quad = (NUMBERS + 860, NUMBERS, NUMBERS + 861, NUMBERS)
+        place = "select shard_name, nodeport from citus_shards where shardid = get_shard_id_for_distribution_column(%s, %s::bigint)"
+        shard, port = self.rows(place, ("quad_shards.half_s", quad[0]))[0]
+        server = next(server for server in self.cluster.servers if server.port == port)
+        with closing(server.connect()) as half, half.cursor() as cursor:
+            cursor.execute("set application_name = 'citus_internal gpid=10000000001'")
+            cursor.execute("begin")
+            cursor.execute(f"insert into {shard} values (%s, %s, %s, %s)", quad)
+            cursor.execute("prepare transaction 'citus_half'")
+            moving = threading.Thread(target=self.execute, args=("select quad.undistribute_store('half')",), daemon=True)
+            moving.start()
+            moving.join(1)
+            same("waits", moving.is_alive(), True)
+            cursor.execute("commit prepared 'citus_half'")
+        join_all([moving])
+        same("quads", self.rows("select s, p, o, g from quad_stores.half"), [quad])
+        self.execute("select quad.drop_store('half')")
+
+    def exclusive_statements_wait_for_readers(self):
+        """TRUNCATE and DROP wait for a reader of another node before they take any shard from it: the reader goes on."""
+        for name, statement in (("truncated", "truncate quad_stores.truncated"), ("dropped", "select quad.drop_store('dropped')")):
+            self.execute(f"select quad.create_store('{name}', distributed => true, shards => 6)")
+            self.execute(f"insert into quad_stores.{name} select {NUMBERS} + i, {NUMBERS}, {NUMBERS} + i * 7, 0 from generate_series(1, 30000) i")
+            for node in (1, 2):
+                self.execute("begin", node=node)
+                self.execute("set local statement_timeout = '30s'", node=node)
+                self.execute("set local cursor_tuple_fraction = 1", node=node)
+                self.execute(f"declare c cursor for select s from quad_stores.{name}", node=node)
+                same("first row", len(self.rows("fetch 1 from c", node=node)), 1)
+            waiting = threading.Thread(target=self.execute, args=(statement,), daemon=True)
+            waiting.start()
+            waiting.join(1)
+            same("waits", waiting.is_alive(), True)
+            for node in (1, 2):
+                same("other rows", len(self.rows("fetch all from c", node=node)), 29_999)
+                self.execute("commit", node=node)
+            join_all([waiting])
+        same("quads", self.rows("select count(*) from quad_stores.truncated"), [(0,)])
+        self.execute("select quad.drop_store('truncated')")
 
     def tables_stay_the_same_between_their_writes(self):
         """A statement writes to one table after the other. Another transaction deletes or inserts the same quads, and

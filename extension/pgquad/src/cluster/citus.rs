@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::ffi::{c_char, CStr};
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::panic::CaughtError;
@@ -24,6 +25,9 @@ type RunOnOthers = unsafe extern "C-unwind" fn(*const core::ffi::c_char);
 const LOCK_SHARDS: &CStr = c"lock_shard_metadata";
 
 const LOCAL_EXECUTION: &CStr = c"citus.enable_local_execution";
+
+/// Between two looks at the transactions that are prepared.
+const PREPARED_PAUSE: Duration = Duration::from_millis(50);
 
 /// How the system calls ENOSPC, at the end of PostgreSQL's message.
 const FULL_DISK: &str = "No space left on device";
@@ -173,6 +177,19 @@ pub fn prepared() -> HashSet<String> {
     rows.into_iter()
         .filter_map(|mut row| row.remove(0))
         .collect()
+}
+
+/// Waits until the transactions that are prepared on any node now have been decided. A node that goes down between the
+/// two phases of a commit leaves such a one: it has no lock on tables any more, but on shards, and its quads are yet to
+/// come. Citus decides it within `citus.recover_2pc_interval`.
+pub fn wait_for_prepared() {
+    let mut undecided = prepared();
+    while !undecided.is_empty() {
+        pgrx::check_for_interrupts!();
+        std::thread::sleep(PREPARED_PAUSE);
+        let now = prepared();
+        undecided.retain(|transaction| now.contains(transaction));
+    }
 }
 
 /// A function by its schema, name and types of arguments.

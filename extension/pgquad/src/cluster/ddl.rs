@@ -305,6 +305,7 @@ fn undistribute_store(store: &str) {
         quoted(&base, 's'),
         quoted(&base, 'o')
     ));
+    citus::wait_for_prepared();
     // SAFETY: the relation is locked against other changes of its definition.
     unsafe {
         am::table_options::set_mark(store.oid, None);

@@ -115,7 +115,24 @@ pub fn dropping(relid: pg_sys::Oid) {
     } else if let Some(base) = mark_of(relid) {
         citus::require_coordinator("drop a distributed store");
         super::connection::end_scope_of_transaction("drop");
+        lock_elsewhere(relid);
         DROPPED.with_borrow_mut(|dropped| dropped.push(base));
+    }
+}
+
+/// Locks the relation of a distributed store on all other nodes, before a statement that holds it here takes shards
+/// from readers.
+///
+/// Who reads the store has the relation of the node that was asked, and locks shards one by one as it comes to them. A
+/// statement that locked shards first would wait for a reader that waits for it, on two nodes, where no deadlock
+/// detector looks.
+pub fn lock_elsewhere(relid: pg_sys::Oid) {
+    if let Some(base) = mark_of(relid) {
+        let mark = literal(&format!("shards={base}"));
+        citus::on_other_nodes(&format!(
+            include_str!("queries/lock_relation.sql"),
+            mark = mark
+        ));
     }
 }
 

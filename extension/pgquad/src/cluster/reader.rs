@@ -1011,7 +1011,10 @@ impl Side<'_> {
         // SAFETY: the shard is locked like any relation that is read, so that the clean-up of a move waits; the
         // snapshot is that of the statement. `close` closes it, or PostgreSQL after an error.
         let opened = unsafe {
-            let rel = pg_sys::table_open(oid, pg_sys::AccessShareLock as i32);
+            let rel = pg_sys::try_relation_open(oid, pg_sys::AccessShareLock as i32);
+            if rel.is_null() {
+                map::not_here(self.table().placement.shards()[shard].id);
+            }
             let reader = LocalReader::new(rel, self.reader.snapshot);
             arrival::check_read(rel, arrived, self.reader.snapshot, &reader);
             Open {

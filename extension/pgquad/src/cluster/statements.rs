@@ -302,6 +302,7 @@ unsafe fn truncate_shards(truncate: *mut pg_sys::TruncateStmt) {
                 continue;
             };
             super::write::note_reshaped("truncate");
+            mirror::lock_elsewhere(relid);
             super::write::as_writer(distributed_store::owner_of(relid), || {
                 citus::run(&format!(
                     "TRUNCATE {}, {}",
