@@ -182,8 +182,8 @@ run_suite() {
     image) one_test image dev/check-image.sh ;;
     unit) suite_unit ;;
     cluster-all)
-        SUITE_SECONDS=0 sql_suite cluster-all test/cluster/run cluster dictionary stores refusals moves-all faults-all \
-            disk status push firewall docs soak-all suites-all
+        SUITE_SECONDS=0 sql_suite cluster-all test/cluster/run cluster dictionary stores transactions refusals \
+            moves-all faults-all disk sockets serving status push firewall docs soak-all suites-all
         ;;
     *)
         case " $SERVER_SUITES " in

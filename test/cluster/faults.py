@@ -377,7 +377,7 @@ class Checks:
             proxy.delay, proxy.rate = delay, rate
         try:
             for name in self.READING:
-                if name in self.expected and not (name == "pull" and delay > 0.01):
+                if name in self.expected:
                     same(name, self.finished(1, name), self.expected[name])
             self.finished(0, "load")
             loaded = self.wrote()
@@ -414,6 +414,22 @@ class Checks:
             same("SQLSTATE", operation.error.pgcode, "57014")
         if operation.took > IN_TIME:
             raise Mismatch(f"ended after {operation.took:.1f} s only")
+        self.nothing_is_left()
+        self.all_or_nothing(name, None, False)
+
+    def asker_killed(self, name):
+        """The server of the asking session is killed: the others notice, and undo or end what they do for it."""
+        asker, victim = 1, 2
+        server = self.cluster.servers[asker]
+        try:
+            operation = self.disturbed(asker, name, [self.cluster.proxies[victim]], lambda _: server.kill(), server.start)
+            same("its connection is closed", operation.broken, True)
+            self.nothing_busy((0, victim))
+        finally:
+            for proxy in self.cluster.proxies:
+                proxy.delay, proxy.rate = 0, None
+            if not server.pid():
+                server.start()
         self.nothing_is_left()
         self.all_or_nothing(name, None, False)
 
@@ -455,11 +471,13 @@ class Checks:
             victims = self.cluster.servers[victim]
             with closing(victims.connect()) as connection, connection.cursor() as cursor:
                 until = time.monotonic() + IN_TIME
-                while True:
+                prepared = 0
+                while not prepared and operation.thread.is_alive() and time.monotonic() < until:
                     cursor.execute("select count(*) from pg_prepared_xacts")
-                    if cursor.fetchone()[0] or time.monotonic() > until or not operation.thread.is_alive():
-                        break
+                    prepared = cursor.fetchone()[0]
                     time.sleep(0.005)
+            if not prepared:
+                raise Mismatch("no node has prepared before the commit ended")
             self.cluster.servers[dies].kill()
             operation.wait()
         finally:
@@ -513,6 +531,10 @@ class Checks:
             (f"asker {how}: {name}", self.asker_ended, name, how)
             for how in ends
             for name in ([*self.READING, "load"] if whole else ["pull"])
+        ]
+        cases += [
+            (f"asker killed: {name}", self.asker_killed, name)
+            for name in ([*self.READING, "load"] if whole else ["push", "load"])
         ]
         cases += [(f"cancelled elsewhere: node {node}", self.cancelled_elsewhere, node) for node in (1, 2)]
         cases += [("killed before PREPARE", self.killed_before_prepare)]

@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import psycopg2
 
 from nodes import Cluster
-from pgquad_test import Report, seeded
+from pgquad_test import Report, children_of, private_kb, seeded
 
 SECONDS = {False: 40, True: 600}
 # Triples of one subject: a write of a subject changes all of them or none.
@@ -48,6 +48,10 @@ FORGIVEN_WORDS = (
 )
 # A node that was killed is back, and what it had prepared is decided, after so many seconds.
 IN_TIME = 90
+# What a run may take more in its last third than before: processes of all nodes, and times the memory of the largest.
+# Sessions serve each other by turns, so both go up and down; what leaks grows with the time.
+MORE_SESSIONS = 20
+MORE_MEMORY = 1.5
 
 
 def is_forgiven(error):
@@ -163,6 +167,8 @@ class Soak:
         cluster.coordinator.query("select quad.load_text(%s, 'nt', store => 'films')", (document,))
         self.clients = [Client(server, number, seed) for number, server in enumerate(cluster.servers * 2)]
         self.happened = {}
+        # Processes of all nodes, KB of the largest.
+        self.samples = []
 
     def run(self, seconds):
         for client in self.clients:
@@ -179,6 +185,7 @@ class Soak:
                     self.report.check(False, event.__name__, f"{error.pgcode} {str(error).strip()[:300]}")
                 name = f"{event.__name__} that failed"
             self.happened[name] = self.happened.get(name, 0) + 1
+            self.sample()
         for client in self.clients:
             client.stopping.set()
         for client in self.clients:
@@ -190,6 +197,34 @@ class Soak:
                 f"{client.faults[:3]}, {self.cluster.activity()[:2000] if client.is_alive() else ''}",
             )
         print(f"what happened: {self.happened}")
+        self.check_samples()
+
+    def sample(self):
+        """Notes how many processes the nodes have, and the memory of the largest, while all nodes run."""
+        pids = [server.pid() for server in self.cluster.servers]
+        if not all(pids):
+            return
+        processes = [process for pid in pids for process in children_of(pid)]
+        sizes = []
+        for process in processes:
+            try:
+                sizes.append(private_kb(process))
+            except OSError:
+                continue
+        self.samples.append((len(processes), max(sizes, default=0)))
+
+    def check_samples(self):
+        third = len(self.samples) // 3
+        if not third:
+            self.report.skip("sessions and memory", f"only {len(self.samples)} samples")
+            return
+        first, last = (
+            [max(values) for values in zip(*part, strict=True)]
+            for part in (self.samples[: 2 * third], self.samples[-third:])
+        )
+        print(f"sessions at most {first[0]}, then {last[0]}; KB of the largest {first[1]}, then {last[1]}")
+        self.report.check(last[0] <= first[0] + MORE_SESSIONS, "sessions do not grow in number", f"{first[0]} to {last[0]}")
+        self.report.check(last[1] <= first[1] * MORE_MEMORY, "sessions do not grow", f"{first[1]} KB to {last[1]} KB")
 
     # -- what happens to the nodes
 
