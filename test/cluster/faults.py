@@ -300,6 +300,11 @@ class Checks:
         while proxy.bytes < before + moved and operation.thread.is_alive() and time.monotonic() < until:
             time.sleep(0.002)
 
+    def at_full_speed(self):
+        """No proxy holds anything up any more."""
+        for proxy in self.cluster.proxies:
+            proxy.delay, proxy.rate = 0, None
+
     def disturbed(self, asker, name, proxies, disturb, mend):
         """An operation that a fault has ended after bytes of it had gone through the last one of the proxies, which are
         slow. On a busy machine it may have got all that it needs before the fault comes. Then its answer is right, and
@@ -383,8 +388,7 @@ class Checks:
             loaded = self.wrote()
             self.finished(1, "commit")
         finally:
-            for proxy in self.cluster.proxies:
-                proxy.delay, proxy.rate = 0, None
+            self.at_full_speed()
         same("quads of a load", {row[1] for row in loaded}, {4000})
         self.all_or_nothing("commit", 200, True)
         self.nothing_is_left()
@@ -404,8 +408,7 @@ class Checks:
                 operation = self.disturbed(asker, name, self.cluster.proxies,
                                            lambda operation: self.cluster.servers[asker].query(end, (operation.pid,)), lambda: None)
         finally:
-            for proxy in self.cluster.proxies:
-                proxy.delay, proxy.rate = 0, None
+            self.at_full_speed()
         if operation.error is None:
             raise Mismatch("it has ended before")
         if how == "terminated":
@@ -422,12 +425,12 @@ class Checks:
         asker, victim = 1, 2
         server = self.cluster.servers[asker]
         try:
-            operation = self.disturbed(asker, name, [self.cluster.proxies[victim]], lambda _: server.kill(), server.start)
+            proxy = self.cluster.proxies[victim]
+            operation = self.disturbed(asker, name, [proxy], lambda _: server.kill(), server.start)
             same("its connection is closed", operation.broken, True)
             self.nothing_busy((0, victim))
         finally:
-            for proxy in self.cluster.proxies:
-                proxy.delay, proxy.rate = 0, None
+            self.at_full_speed()
             if not server.pid():
                 server.start()
         self.nothing_is_left()

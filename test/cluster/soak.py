@@ -50,8 +50,8 @@ FORGIVEN_WORDS = (
 IN_TIME = 90
 # What a run may take more in its last third than before: processes of all nodes, and times the memory of the largest.
 # Sessions serve each other by turns, so both go up and down; what leaks grows with the time.
-MORE_SESSIONS = 20
-MORE_MEMORY = 1.5
+MAX_MORE_PROCESSES = 20
+MAX_TIMES_MEMORY = 1.5
 
 
 def is_forgiven(error):
@@ -216,15 +216,16 @@ class Soak:
     def check_samples(self):
         third = len(self.samples) // 3
         if not third:
-            self.report.skip("sessions and memory", f"only {len(self.samples)} samples")
+            self.report.skip("processes and memory", f"only {len(self.samples)} samples")
             return
-        first, last = (
+        before, last = (
             [max(values) for values in zip(*part, strict=True)]
             for part in (self.samples[: 2 * third], self.samples[-third:])
         )
-        print(f"sessions at most {first[0]}, then {last[0]}; KB of the largest {first[1]}, then {last[1]}")
-        self.report.check(last[0] <= first[0] + MORE_SESSIONS, "sessions do not grow in number", f"{first[0]} to {last[0]}")
-        self.report.check(last[1] <= first[1] * MORE_MEMORY, "sessions do not grow", f"{first[1]} KB to {last[1]} KB")
+        grown = [f"{old} to {new}" for old, new in zip(before, last, strict=True)]
+        print(f"processes at most {grown[0]}; KB of the largest {grown[1]}")
+        self.report.check(last[0] <= before[0] + MAX_MORE_PROCESSES, "processes do not grow in number", grown[0])
+        self.report.check(last[1] <= before[1] * MAX_TIMES_MEMORY, "processes do not grow", f"{grown[1]} KB")
 
     # -- what happens to the nodes
 

@@ -1636,24 +1636,33 @@ class Checks:
             self.execute("drop trigger refuse on quad_stores.films")
             self.execute("drop function public.refuse")
 
+    def half_written(self, base, quad, side, end):
+        """Writes a quad to one of both tables of a store, and ends that transaction so; gives the connection."""
+        shard, port = self.rows(
+            "select shard_name, nodeport from citus_shards "
+            "where shardid = get_shard_id_for_distribution_column(%s, %s::bigint)",
+            (f"quad_shards.{base}_{side}", quad[0 if side == "s" else 2]),
+        )[0]
+        server = next(server for server in self.cluster.servers if server.port == port)
+        connection = server.connect()
+        with connection.cursor() as cursor:
+            # Citus' own name lets a session write to a shard.
+            cursor.execute("set application_name = 'citus_internal gpid=10000000001'")
+            cursor.execute("begin")
+            cursor.execute(f"insert into {shard} values (%s, %s, %s, %s)", quad)
+            cursor.execute(end)
+        return connection
+
     def half_committed_quads_are_deleted(self):
         """A commit reaches one node after the other. What one table shows is deleted from both, also where the other
         one has it prepared only."""
         quad = (NUMBERS + 850, NUMBERS, NUMBERS + 851, NUMBERS + 602)
-        place = "select shard_name, nodeport from citus_shards where shardid = get_shard_id_for_distribution_column(%s, %s::bigint)"
         delete = "delete from quad_stores.films where s = %s"
         for node in range(3):
-            halves = []
-            for side, key in (("s", quad[0]), ("o", quad[2])):
-                shard, port = self.rows(place, (f"quad_shards.films_{side}", key))[0]
-                server = next(server for server in self.cluster.servers if server.port == port)
-                halves.append(server.connect())
-                with halves[-1].cursor() as cursor:
-                    # Citus' own name lets a session write to a shard.
-                    cursor.execute("set application_name = 'citus_internal gpid=10000000001'")
-                    cursor.execute("begin")
-                    cursor.execute(f"insert into {shard} values (%s, %s, %s, %s)", quad)
-                    cursor.execute("commit" if side == "s" else "prepare transaction 'citus_half'")
+            halves = [
+                self.half_written("films", quad, "s", "commit"),
+                self.half_written("films", quad, "o", "prepare transaction 'citus_half'"),
+            ]
             try:
                 self.execute("set statement_timeout = '200ms'", node=node)
                 self.refused("57014", delete, (quad[0],), node)
@@ -1674,15 +1683,10 @@ class Checks:
         """A store that is to be one of a single node has quads which another node has prepared only."""
         self.execute("select quad.create_store('half', distributed => true, shards => 6)")
         quad = (NUMBERS + 860, NUMBERS, NUMBERS + 861, NUMBERS)
-        place = "select shard_name, nodeport from citus_shards where shardid = get_shard_id_for_distribution_column(%s, %s::bigint)"
-        shard, port = self.rows(place, ("quad_shards.half_s", quad[0]))[0]
-        server = next(server for server in self.cluster.servers if server.port == port)
-        with closing(server.connect()) as half, half.cursor() as cursor:
-            cursor.execute("set application_name = 'citus_internal gpid=10000000001'")
-            cursor.execute("begin")
-            cursor.execute(f"insert into {shard} values (%s, %s, %s, %s)", quad)
-            cursor.execute("prepare transaction 'citus_half'")
-            moving = threading.Thread(target=self.execute, args=("select quad.undistribute_store('half')",), daemon=True)
+        half = self.half_written("half", quad, "s", "prepare transaction 'citus_half'")
+        with closing(half), half.cursor() as cursor:
+            undistribute = ("select quad.undistribute_store('half')",)
+            moving = threading.Thread(target=self.execute, args=undistribute, daemon=True)
             moving.start()
             moving.join(1)
             same("waits", moving.is_alive(), True)
@@ -1692,10 +1696,14 @@ class Checks:
         self.execute("select quad.drop_store('half')")
 
     def exclusive_statements_wait_for_readers(self):
-        """TRUNCATE and DROP wait for a reader of another node before they take any shard from it: the reader goes on."""
-        for name, statement in (("truncated", "truncate quad_stores.truncated"), ("dropped", "select quad.drop_store('dropped')")):
+        """TRUNCATE and DROP wait for a reader of another node before they take any shard from it, so that it goes on."""
+        statements = {"truncated": "truncate quad_stores.truncated", "dropped": "select quad.drop_store('dropped')"}
+        for name, statement in statements.items():
             self.execute(f"select quad.create_store('{name}', distributed => true, shards => 6)")
-            self.execute(f"insert into quad_stores.{name} select {NUMBERS} + i, {NUMBERS}, {NUMBERS} + i * 7, 0 from generate_series(1, 30000) i")
+            self.execute(
+                f"insert into quad_stores.{name} select {NUMBERS} + i, {NUMBERS}, {NUMBERS} + i * 7, 0 "
+                "from generate_series(1, 30000) i"
+            )
             for node in (1, 2):
                 self.execute("begin", node=node)
                 self.execute("set local statement_timeout = '30s'", node=node)

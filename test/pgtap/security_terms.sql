@@ -87,13 +87,16 @@ select pg_temp.refused('create table made using quad as select * from heap', 'CR
 reset application_name;
 select pg_temp.refused('prepare rows as select * from heap; create table made using quad as execute rows', 'CREATE TABLE AS EXECUTE');
 select pg_temp.refused('create materialized view made using quad as select * from heap', 'CREATE MATERIALIZED VIEW');
-select pg_temp.refused('explain analyze create table made using quad as select * from heap', 'EXPLAIN ANALYZE CREATE TABLE AS');
+select pg_temp.refused('explain analyze create table made using quad as select * from heap',
+    'EXPLAIN ANALYZE CREATE TABLE AS');
 -- The name of the table that PostgreSQL itself makes of another one.
 select pg_temp.refused(format(sql, 'own'::regclass::oid), sql) from (values
     ('create table public.pg_temp_%s using quad as select * from heap'),
     ('explain analyze create table public.pg_temp_%s using quad as select * from heap'),
-    ('lock table own in access exclusive mode; explain analyze create table public.pg_temp_%s using quad as select * from heap'),
-    ('lock table own in access exclusive mode; create table public.pg_temp_%1$s (like own) using quad; insert into public.pg_temp_%1$s select * from heap')) v(sql);
+    ('lock table own in access exclusive mode;
+      explain analyze create table public.pg_temp_%s using quad as select * from heap'),
+    ('lock table own in access exclusive mode;
+      create table public.pg_temp_%1$s (like own) using quad; insert into public.pg_temp_%1$s select * from heap')) v(sql);
 select pg_temp.refused('create table strict (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using heap; insert into strict select * from heap;
     alter table strict set access method quad', 'ALTER TABLE');
 select pg_temp.refused('create function public.other() returns trigger language plpgsql as ''begin select id into new.s from ids; return new; end'';
@@ -117,7 +120,8 @@ select is(quad.update('DELETE { ?s ?p ?o } INSERT { ?o ?p ?s . GRAPH <http://x/n
 select is((select count(*) from quad.load_text('<http://x/l> <http://x/l> "a longer literal in a document" .', 'turtle', store => 'mine')), 1::bigint, 'and loads');
 select lives_ok('insert into own select * from quad_stores.mine; create table copy using quad as select * from own', 'and copies of quads');
 select is((select count(quad.decode(s)) from copy), 3::bigint, 'which are decoded');
-select lives_ok('explain analyze create table explained using quad with (orders = ''spog'') as select * from own; alter table copy set unlogged', 'by EXPLAIN, into a new file');
+select lives_ok('explain analyze create table explained using quad with (orders = ''spog'') as select * from own;
+    alter table copy set unlogged', 'by EXPLAIN, into a new file');
 
 -- 4. What a role sees through a store.
 set role quad_terms_reader;

@@ -325,7 +325,8 @@ fn check_publication(name: &str) {
              pg_catalog.pg_get_publication_tables(p.pubname) t \
              JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) t.relid \
              JOIN pg_catalog.pg_am a ON a.oid OPERATOR(pg_catalog.=) c.relam \
-             WHERE a.amname OPERATOR(pg_catalog.=) 'quad' AND p.pubname OPERATOR(pg_catalog.=) $1::pg_catalog.name LIMIT 1",
+             WHERE a.amname OPERATOR(pg_catalog.=) 'quad' \
+             AND p.pubname OPERATOR(pg_catalog.=) $1::pg_catalog.name LIMIT 1",
             Some(1),
             &[name.into()],
         )?;

@@ -2,7 +2,7 @@
 
 use super::{shape, table_as, table_options};
 use crate::catalog::access_method;
-use crate::pg::compat::FileLocator;
+use crate::pg::compat::{self, FileLocator};
 use crate::pg::ffi;
 use crate::storage::{self, options};
 use pgquad_btree::{initial_pages, Page, PageStore};
@@ -107,20 +107,12 @@ unsafe fn write_pages(
 /// # Safety
 /// `rel` is open.
 unsafe fn rewritten_table(rel: pg_sys::Relation) -> Option<pg_sys::Oid> {
-    // SAFETY: the caller's promise; the other table is opened and closed here.
+    // SAFETY: the caller's promise, within a transaction. REFRESH MATERIALIZED VIEW CONCURRENTLY has the weakest lock.
     unsafe {
         let name = shape::relation_name(rel);
         let oid = name.strip_prefix("pg_temp_")?.parse::<u32>().ok()?;
         let oid = pg_sys::Oid::from(oid);
-        let rewritten = pg_sys::RelationIdGetRelation(oid);
-        if rewritten.is_null() {
-            return None;
-        }
-        // REFRESH MATERIALIZED VIEW CONCURRENTLY has the weakest lock.
-        let lock = pg_sys::ExclusiveLock as pg_sys::LOCKMODE;
-        let is_locked = pg_sys::CheckRelationLockedByMe(rewritten, lock, true);
-        pg_sys::RelationClose(rewritten);
-        is_locked.then_some(oid)
+        compat::is_locked(oid, pg_sys::ExclusiveLock).then_some(oid)
     }
 }
 

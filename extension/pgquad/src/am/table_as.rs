@@ -1,5 +1,6 @@
 //! Whether the running utility statement is a `CREATE TABLE AS` or its kin, which cannot declare NOT NULL columns.
 
+use crate::pg::compat;
 use crate::pg::statement_state::StatementState;
 use pgrx::pg_sys;
 
@@ -12,20 +13,13 @@ thread_local! {
 /// # Safety
 /// A live utility statement.
 pub unsafe fn explained(statement: *mut pg_sys::Node) -> *mut pg_sys::Node {
-    // SAFETY: casts follow looks at tags.
+    // SAFETY: the caller's promise.
     unsafe {
-        if (*statement).type_ != pg_sys::NodeTag::T_ExplainStmt {
-            return statement;
-        }
-        let query = (*statement.cast::<pg_sys::ExplainStmt>()).query;
-        if query.is_null() || (*query).type_ != pg_sys::NodeTag::T_Query {
-            return statement;
-        }
-        let inner = (*query.cast::<pg_sys::Query>()).utilityStmt;
-        if inner.is_null() {
+        let query = compat::explained_query(statement);
+        if query.is_null() || (*query).utilityStmt.is_null() {
             statement
         } else {
-            inner
+            (*query).utilityStmt
         }
     }
 }

@@ -12,8 +12,8 @@ use super::guard::is_any_of_citus;
 use super::nodes::has_citus;
 use super::write::has_written;
 use crate::catalog::access_method;
-use crate::pg::ffi;
 use crate::pg::list::list_iter;
+use crate::pg::{compat, ffi};
 
 /// Relations of a query, views followed, and whether it reads quads.
 #[derive(Default)]
@@ -31,18 +31,10 @@ struct Reads {
 pub unsafe extern "C-unwind" fn is_without_citus(planned: *mut pg_sys::PlannedStmt) -> bool {
     // SAFETY: casts follow looks at tags; the rewriter gets a copy, which it may change.
     unsafe {
-        let statement = (*planned).utilityStmt;
-        if (*statement).type_ != pg_sys::NodeTag::T_ExplainStmt
-            || !pg_sys::IsTransactionBlock()
-            || !has_citus()
-        {
+        let query = compat::explained_query((*planned).utilityStmt);
+        if query.is_null() || !pg_sys::IsTransactionBlock() || !has_citus() {
             return false;
         }
-        let query = (*statement.cast::<pg_sys::ExplainStmt>()).query;
-        if query.is_null() || (*query).type_ != pg_sys::NodeTag::T_Query {
-            return false;
-        }
-        let query = query.cast::<pg_sys::Query>();
         let reads = if (*query).commandType == pg_sys::CmdType::CMD_UTILITY {
             match of_prepared((*query).utilityStmt) {
                 Some(reads) => reads,

@@ -61,7 +61,8 @@ fn refuse_locked(table: pg_sys::Oid) {
     };
     let mut shards = table.here.iter().flatten();
     // SAFETY: within a transaction.
-    let is_locked = shards.any(|&shard| unsafe { compat::is_locked(shard) });
+    let is_locked =
+        shards.any(|&shard| unsafe { compat::is_locked(shard, pg_sys::AccessShareLock) });
     if is_locked {
         raise_hint(
             PgSqlErrorCode::ERRCODE_OBJECT_IN_USE,

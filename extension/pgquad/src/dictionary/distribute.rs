@@ -42,7 +42,7 @@ pub fn distribute_ahead(shards: i32) {
     // SAFETY: within a transaction.
     let is_locked = relations
         .iter()
-        .any(|&relation| unsafe { compat::is_locked(relation) });
+        .any(|&relation| unsafe { compat::is_locked(relation, pg_sys::AccessShareLock) });
     if is_locked || guard::is_citus_table(tables.term_ids) {
         return;
     }

@@ -423,25 +423,41 @@ pub unsafe fn client_socket() -> i32 {
     unsafe { *pg_sys::MyProcPort.cast::<i32>() }
 }
 
-/// Whether this session has a lock on a relation, of whatever mode. `CheckRelationOidLockedByMe` is younger than the
-/// first minor versions of 15 and 16: a library that needs it does not load there.
+/// Whether this session has a lock on a relation, of this mode or a stronger one.
+///
+/// `CheckRelationOidLockedByMe` is younger than the first minor versions of 15 and 16: a library that needs it does not
+/// load there.
 ///
 /// # Safety
 /// Within a transaction.
-pub unsafe fn is_locked(relation: pg_sys::Oid) -> bool {
+pub unsafe fn is_locked(relation: pg_sys::Oid, mode: u32) -> bool {
     // SAFETY: the relation stays open for the look alone; one that is dropped is null.
     unsafe {
         let open = pg_sys::RelationIdGetRelation(relation);
         if open.is_null() {
             return false;
         }
-        let locked = pg_sys::CheckRelationLockedByMe(
-            open,
-            pg_sys::AccessShareLock as pg_sys::LOCKMODE,
-            true,
-        );
+        let locked = pg_sys::CheckRelationLockedByMe(open, mode as pg_sys::LOCKMODE, true);
         pg_sys::RelationClose(open);
         locked
+    }
+}
+
+/// The query that an EXPLAIN is of; null for any other utility statement, and before the query has been analysed.
+///
+/// # Safety
+/// A live utility statement.
+pub unsafe fn explained_query(statement: *mut pg_sys::Node) -> *mut pg_sys::Query {
+    // SAFETY: casts follow looks at tags.
+    unsafe {
+        if (*statement).type_ != pg_sys::NodeTag::T_ExplainStmt {
+            return std::ptr::null_mut();
+        }
+        let query = (*statement.cast::<pg_sys::ExplainStmt>()).query;
+        if query.is_null() || (*query).type_ != pg_sys::NodeTag::T_Query {
+            return std::ptr::null_mut();
+        }
+        query.cast()
     }
 }
 
