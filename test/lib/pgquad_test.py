@@ -292,12 +292,13 @@ class Server:
         with contextlib.suppress(ProcessLookupError, FileNotFoundError):
             os.kill(pid, signal.SIGSTOP)
             wait_until("the postmaster stands still", lambda: stat_of(pid)[0] in "TZ", pause=0.001)
-        victims = [pid] + children_of(pid)
-        for victim in victims:
-            try:
-                os.kill(victim, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        victims = children_of(pid) + [pid]
+        # All stand still before the first goes. A process that sees the postmaster die ends by itself, and one of Citus
+        # that has committed and waits for other nodes panics then.
+        for sent in (signal.SIGSTOP, signal.SIGKILL):
+            for victim in victims:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(victim, sent)
         until = time.monotonic() + PATIENCE
         while victims:
             victims = [victim for victim in victims if not reap(victim)]
