@@ -10,7 +10,7 @@ use super::answer::{Batch, Row};
 use super::parameters::values;
 use super::plan::{name_of, Plan};
 use super::prepared::Prepared;
-use crate::pg::error::raise;
+use crate::pg::error::raise_hint;
 
 /// A row of SPI, valid while its batch is.
 pub struct Tuple {
@@ -89,9 +89,10 @@ impl Cursor {
                     unsafe {
                         let portal = pg_sys::SPI_cursor_find(name.as_ptr());
                         if portal.is_null() {
-                            raise(
+                            raise_hint(
                                 PgSqlErrorCode::ERRCODE_INVALID_CURSOR_STATE,
-                                "the transaction in which the query was started is over",
+                                "the transaction or savepoint in which the query was started is over",
+                                "The query of a cursor starts with its first FETCH: fetch before the savepoint.",
                             );
                         }
                         take(portal, &mut self.batch)
@@ -157,15 +158,14 @@ impl Drop for Cursor {
     }
 }
 
-/// Runs a statement to its end and reads its rows.
-pub fn run<T>(
+/// Runs the EXPLAIN of a query and reads its rows.
+pub fn run_explain<T>(
     plan: &Plan,
     mut values: Vec<pg_sys::Datum>,
-    read_only: bool,
     mut read: impl FnMut(&Tuple) -> T,
 ) -> Vec<T> {
     Spi::connect(|_| {
-        plan.run(&mut values, read_only);
+        plan.explain(&mut values);
         current_tuples().map(|tuple| read(&tuple)).collect()
     })
 }

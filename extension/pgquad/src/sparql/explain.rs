@@ -2,7 +2,7 @@
 
 use pgrx::prelude::*;
 
-use super::execute::run;
+use super::execute::run_explain;
 use super::parameters::values;
 use super::plan::{type_of, Plan};
 use super::translate::query;
@@ -79,7 +79,7 @@ impl Explained {
         let sql = format!("EXPLAIN ({options}, FORMAT {format}) {}", undecoded.sql());
         let types: Vec<_> = undecoded.params.iter().map(|p| type_of(p.kind)).collect();
         let plan = Plan::prepare(&sql, &types);
-        let plan = run(&plan, values(&undecoded.params), false, |row| {
+        let plan = run_explain(&plan, values(&undecoded.params), |row| {
             let datum = row.datum(0);
             // SAFETY: EXPLAIN gives one column, of type text or json, which are stored alike.
             let line = datum.and_then(|d| unsafe { String::from_datum(d, false) });

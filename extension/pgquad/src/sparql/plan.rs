@@ -178,8 +178,8 @@ impl Plan {
         }
     }
 
-    /// Runs the statement to its end, with SPI connected.
-    pub fn run(&self, values: &mut [pg_sys::Datum], read_only: bool) {
+    /// Runs the EXPLAIN of a query, with SPI connected. It plans and runs that query, and then gives its rows.
+    pub fn explain(&self, values: &mut [pg_sys::Datum]) {
         let _planning = Planning::begin();
         // SAFETY: SPI is connected; there is a value for each parameter and none is NULL.
         let status = unsafe {
@@ -187,15 +187,20 @@ impl Plan {
                 self.plan.as_ptr(),
                 values.as_mut_ptr(),
                 std::ptr::null(),
-                read_only,
+                false,
                 0,
             )
         };
         check(status < 0, "execute");
     }
 
-    /// Runs a query to its end, with SPI connected and [`Planning`] begun. Its rows go to `destination`.
-    pub fn run_into(&self, values: &[pg_sys::Datum], destination: *mut pg_sys::DestReceiver) {
+    /// Runs a statement to its end, with SPI connected and [`Planning`] begun. Its rows go to `destination`.
+    pub fn run_into(
+        &self,
+        values: &[pg_sys::Datum],
+        read_only: bool,
+        destination: *mut pg_sys::DestReceiver,
+    ) {
         // SAFETY: SPI is connected; the list has a place for each parameter, and there is a value for each. The caller
         // passes a destination that lives until the end of the call.
         let status = unsafe {
@@ -211,7 +216,7 @@ impl Plan {
             }
             let options = pg_sys::SPIExecuteOptions {
                 params,
-                read_only: true,
+                read_only,
                 must_return_tuples: true,
                 dest: destination,
                 ..Default::default()

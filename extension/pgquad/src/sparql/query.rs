@@ -6,9 +6,10 @@ use pgrx::JsonB;
 use serde_json::{Map, Value as Json};
 
 use super::answer::Row;
-use super::execute::{run, Cursor};
+use super::execute::Cursor;
 use super::parameters::values;
 use super::prepared::{query_of_form, Prepared};
+use super::receiver::run;
 use super::translate::query;
 use crate::pg::error::required;
 use crate::term::TermOut;
@@ -50,7 +51,7 @@ fn ask(
 
 /// The answer to a query of the form ASK.
 pub fn run_ask(prepared: &Prepared) -> bool {
-    run(&prepared.plan(), values(&prepared.params), true, |row| {
+    run(&prepared.plan(), &values(&prepared.params), true, |row| {
         row.datum(0).is_some_and(|d| d.value() != 0)
     })
     .first()

@@ -5,54 +5,83 @@ use pgrx::prelude::*;
 
 use super::answer::Batch;
 use super::parameters::values;
-use super::plan::Planning;
+use super::plan::{Plan, Planning};
 use super::prepared::Prepared;
 
 /// Rows that are decoded at once.
 const BATCH_ROWS: usize = 1000;
+
+/// A row, valid until the next one comes.
+pub struct Slot(*mut pg_sys::TupleTableSlot);
+
+impl Slot {
+    /// The datum of column `place` (from 0), `None` for NULL.
+    pub fn datum(&self, place: usize) -> Option<pg_sys::Datum> {
+        // SAFETY: `receive` has unpacked all columns, of which this is one.
+        unsafe {
+            let (values, nulls) = ((*self.0).tts_values, (*self.0).tts_isnull);
+            (!*nulls.add(place)).then(|| *values.add(place))
+        }
+    }
+}
 
 /// A destination of PostgreSQL's executor.
 #[repr(C)]
 struct Receiver<'a> {
     /// What PostgreSQL sees of it. It must come first.
     destination: pg_sys::_DestReceiver,
-    /// In force until the plan begins to run: what policies call runs with the settings of the caller.
+    /// In force until the plan begins to run: what policies and triggers call runs with the settings of the caller.
     planning: Option<Planning>,
-    batch: Batch,
-    flush: &'a mut dyn FnMut(&Batch),
+    row: &'a mut dyn FnMut(&Slot),
 }
 
-impl Receiver<'_> {
-    fn flush(&mut self) {
-        if !self.batch.is_empty() {
-            (self.flush)(&self.batch);
-            self.batch.clear();
-        }
-    }
+/// Runs a statement to its end and calls `row` with each of its rows.
+fn each_row(plan: &Plan, values: &[pg_sys::Datum], read_only: bool, row: &mut dyn FnMut(&Slot)) {
+    let mut receiver = Receiver {
+        destination: pg_sys::_DestReceiver {
+            receiveSlot: Some(receive),
+            rStartup: Some(start),
+            rShutdown: Some(nothing),
+            rDestroy: Some(nothing),
+            mydest: pg_sys::CommandDest::DestTuplestore,
+        },
+        planning: None,
+        row,
+    };
+    Spi::connect(|_| {
+        receiver.planning = Some(Planning::begin());
+        plan.run_into(values, read_only, (&raw mut receiver).cast());
+    });
+    receiver.planning = None;
+}
+
+/// Runs a statement to its end and reads its rows.
+pub fn run<T>(
+    plan: &Plan,
+    values: &[pg_sys::Datum],
+    read_only: bool,
+    mut read: impl FnMut(&Slot) -> T,
+) -> Vec<T> {
+    let mut rows = Vec::new();
+    each_row(plan, values, read_only, &mut |row| rows.push(read(row)));
+    rows
 }
 
 impl Prepared {
     /// Runs the query to its end and calls `flush` with batches of its rows.
     pub fn stream(&self, mut flush: impl FnMut(&Batch)) {
         let (plan, values) = (self.plan(), values(&self.params));
-        let mut receiver = Receiver {
-            destination: pg_sys::_DestReceiver {
-                receiveSlot: Some(receive),
-                rStartup: Some(start),
-                rShutdown: Some(nothing),
-                rDestroy: Some(nothing),
-                mydest: pg_sys::CommandDest::DestTuplestore,
-            },
-            planning: None,
-            batch: Batch::new(self.outputs()),
-            flush: &mut flush,
-        };
-        Spi::connect(|_| {
-            receiver.planning = Some(Planning::begin());
-            plan.run_into(&values, (&raw mut receiver).cast());
+        let mut batch = Batch::new(self.outputs());
+        each_row(&plan, &values, true, &mut |row| {
+            batch.push(|place| row.datum(place));
+            if batch.len() == BATCH_ROWS {
+                flush(&batch);
+                batch.clear();
+            }
         });
-        receiver.planning = None;
-        receiver.flush();
+        if !batch.is_empty() {
+            flush(&batch);
+        }
     }
 }
 
@@ -69,13 +98,7 @@ unsafe extern "C-unwind" fn receive(
         if i32::from((*slot).tts_nvalid) < columns {
             pg_sys::slot_getsomeattrs_int(slot, columns);
         }
-        let (values, nulls) = ((*slot).tts_values, (*slot).tts_isnull);
-        receiver
-            .batch
-            .push(|place| (!*nulls.add(place)).then(|| *values.add(place)));
-        if receiver.batch.len() == BATCH_ROWS {
-            receiver.flush();
-        }
+        (receiver.row)(&Slot(slot));
     }
     true
 }

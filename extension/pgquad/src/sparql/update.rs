@@ -5,9 +5,9 @@ use pgquad_term::{Term, TermBuf, TermId};
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use super::execute::run;
 use super::parameters::{datum, parse_term, values};
 use super::plan::Plan;
+use super::receiver::run;
 use super::statements::{plan, plan_of};
 use super::translate;
 use crate::dictionary;
@@ -126,7 +126,7 @@ fn run_data(sql: String, quads: &[DataQuad], mut ids: impl Iterator<Item = Optio
 }
 
 fn count(plan: &Plan, values: Vec<pg_sys::Datum>) -> i64 {
-    let counts = run(plan, values, false, |row| {
+    let counts = run(plan, &values, false, |row| {
         row.datum(0).map_or(0, |datum| datum.value() as i64)
     });
     match counts[..] {
@@ -141,7 +141,7 @@ fn count(plan: &Plan, values: Vec<pg_sys::Datum>) -> i64 {
 fn is_true(statement: &Statement) -> bool {
     run(
         &plan_of(statement),
-        values(&statement.params),
+        &values(&statement.params),
         false,
         |row| row.datum(0).is_some_and(|datum| datum.value() != 0),
     )
