@@ -82,14 +82,7 @@ pub fn table_of(relid: pg_sys::Oid) -> Option<Rc<Table>> {
     if let Some(known) = with_map(|map| map.tables.get(&relid).cloned()) {
         return known;
     }
-    let table = loop {
-        with_map(|map| map.watched.insert(relid));
-        let table = read(relid).map(Rc::new);
-        // What has changed meanwhile may have been read in part.
-        if !STALE.get() {
-            break table;
-        }
-    };
+    let table = read_watching(relid, || read(relid).map(Rc::new));
     with_map(|map| {
         if let Some(table) = &table {
             let here = table.here.iter().zip(&table.arrived);
@@ -101,11 +94,25 @@ pub fn table_of(relid: pg_sys::Oid) -> Option<Rc<Table>> {
                 }
             }
         }
-        // Reading may have emptied the map since.
-        map.watched.insert(relid);
         map.tables.insert(relid, table.clone());
     });
     table
+}
+
+/// Reads the catalogue until what is read does not change meanwhile: it may have been read in part. A change of the
+/// relation `relid` tells so.
+fn read_watching<T>(relid: pg_sys::Oid, read: impl Fn() -> T) -> T {
+    loop {
+        let before = with_map(|map| {
+            map.watched.insert(relid);
+            GENERATION.get()
+        });
+        let found = read();
+        // What reads the map empties it where it is stale.
+        if !STALE.get() && GENERATION.get() == before {
+            return found;
+        }
+    }
 }
 
 /// Reads the catalogue.
@@ -278,9 +285,10 @@ pub fn nodes() -> Rc<[Node]> {
     if let Some(known) = with_map(|map| map.nodes.clone()) {
         return known;
     }
-    let found: Rc<[Node]> = nodes::read().into();
-    until_nodes_change(|map| map.nodes = Some(found.clone()));
-    found
+    of_nodes(
+        || nodes::read().into(),
+        |map, found: &Rc<[Node]>| map.nodes = Some(found.clone()),
+    )
 }
 
 /// The number of this node's group.
@@ -288,20 +296,21 @@ pub fn local_group() -> i32 {
     if let Some(known) = with_map(|map| map.local_group) {
         return known;
     }
-    let found = nodes::local_group();
-    until_nodes_change(|map| map.local_group = Some(found));
-    found
+    of_nodes(nodes::local_group, |map, found| {
+        map.local_group = Some(*found);
+    })
 }
 
-/// Keeps something in the map until nodes change; not where Citus, which says so, is not there yet.
-fn until_nodes_change(keep: impl FnOnce(&mut Map)) {
-    let of_nodes = catalogue::relation(c"pg_dist_node");
-    if of_nodes != pg_sys::InvalidOid {
-        with_map(|map| {
-            map.watched.insert(of_nodes);
-            keep(map);
-        });
+/// Reads something about nodes, and keeps it in the map until nodes change; not where Citus, which says so, is not
+/// there yet.
+fn of_nodes<T>(read: impl Fn() -> T, keep: impl FnOnce(&mut Map, &T)) -> T {
+    let relid = catalogue::relation(c"pg_dist_node");
+    if relid == pg_sys::InvalidOid {
+        return read();
     }
+    let found = read_watching(relid, read);
+    with_map(|map| keep(map, &found));
+    found
 }
 
 /// The node of a group.
