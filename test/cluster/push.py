@@ -187,7 +187,7 @@ class Push:
             self.computed_terms, self.fed_rows, self.fed_rows_of_one_snapshot,
             self.participants_are_started_for_much, self.stores_on_some_of_the_nodes, self.what_is_not_pushed, self.settings_of_the_session,
             self.snapshots, self.limits, self.cancels, self.errors, self.roles, self.many_at_once,
-            self.nothing_stays,
+            self.full_nodes, self.nothing_stays,
         ]:
             try:
                 check()
@@ -698,6 +698,38 @@ class Push:
         self.report.check(
             not wrong and not any(thread.is_alive() for thread in threads), "many sessions at once", str(wrong)
         )
+
+    def full_nodes(self):
+        """A join is pulled where a node takes no session for it, over the session that is there."""
+        query = QUERIES["groups"].replace(" t ", " quad_stores.many ")
+        expected = self.ask(QUERIES["groups"].replace(" t ", " quad_stores.one "))
+        crowd = []
+        with closing(self.cluster.coordinator.connect()) as connection, connection.cursor() as cursor:
+            cursor.execute("set quad.exchange_mode = pull")
+            cursor.execute(query)
+            try:
+                while True:
+                    crowd.append(self.cluster.workers[0].connect())
+            except psycopg2.OperationalError as error:
+                self.report.check("too many clients" in str(error), "a node that is full", str(error))
+            try:
+                cursor.execute("set quad.exchange_mode = auto; set quad.exchange_min_quads = 0")
+                cursor.execute(query)
+                self.report.check(Counter(map(repr, cursor.fetchall())) == expected, "a node that is full: answer")
+                cursor.execute("explain (analyze, costs off, timing off, summary off) " + query)
+                plan = "\n".join(line for (line,) in cursor.fetchall())
+                self.report.check("Exchange: pull (no connection to node" in plan, "a node that is full: plan", plan)
+                cursor.execute("set quad.exchange_mode = push")
+                try:
+                    cursor.execute(query)
+                    self.report.check(False, "a node that is full: push", "has answered")
+                except psycopg2.Error as error:
+                    self.report.check(error.pgcode == "08001", "a node that is full: push", str(error))
+            finally:
+                for other in crowd:
+                    other.close()
+            cursor.execute(query)
+            self.report.check(Counter(map(repr, cursor.fetchall())) == expected, "a node that was full: push")
 
     def busy(self):
         """Participants that are at work, of all nodes."""

@@ -49,6 +49,8 @@ const MAX_IDLE_SESSIONS: usize = 4;
 
 thread_local! {
     static IDLE: RefCell<Vec<Session>> = const { RefCell::new(Vec::new()) };
+    /// The generation of the map when idle sessions were last compared with its nodes.
+    static GENERATION: Cell<u64> = const { Cell::new(0) };
     /// Scopes of running statements, by the snapshot of the statement.
     static SCOPES: RefCell<Vec<(pg_sys::Snapshot, Weak<Scope>)>> = const { RefCell::new(Vec::new()) };
     /// The scope of a transaction whose snapshot lasts as long as it does.
@@ -713,11 +715,21 @@ fn asking_role() -> pg_sys::Oid {
     }
 }
 
+/// Closes idle sessions to nodes that have been removed or moved to another address since the last call.
+fn close_sessions_of_removed_nodes() {
+    let generation = map::generation();
+    if GENERATION.replace(generation) != generation {
+        let nodes = map::nodes();
+        IDLE.with_borrow_mut(|idle| idle.retain(|session| nodes.contains(&session.node)));
+    }
+}
+
 impl Session {
     /// An idle session to the node of a group as the current role, or a new one, which is not established yet.
     fn take(group: i32, mode: Mode) -> Self {
         end_early_reads();
         let node = map::node(group);
+        close_sessions_of_removed_nodes();
         let role = asking_role();
         let idle = IDLE.with_borrow_mut(|idle| {
             let fits = |session: &Session| {
@@ -1109,12 +1121,22 @@ impl Session {
         )
     }
 
+    /// Whether there will be no connection; said only where that is no error.
+    fn has_failed(&self) -> bool {
+        self.connecting.as_ref().is_some_and(|c| c.failed)
+    }
+
+    /// What libpq says of the connection.
+    fn error_message(&self) -> String {
+        // SAFETY: a connection, whatever its state.
+        let why = unsafe { CStr::from_ptr(pq_sys::PQerrorMessage(self.conn)) };
+        why.to_string_lossy().trim().to_owned()
+    }
+
     /// Raises the error for a connection that is not there. Nothing is sent or waited for in it any more.
     fn lost(&mut self, what: &str) -> ! {
         self.ended = true;
-        // SAFETY: a connection, whatever its state.
-        let why = unsafe { CStr::from_ptr(pq_sys::PQerrorMessage(self.conn)) };
-        let why = why.to_string_lossy().trim().to_owned();
+        let why = self.error_message();
         let code = if what.starts_with("could not") {
             PgSqlErrorCode::ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION
         } else {

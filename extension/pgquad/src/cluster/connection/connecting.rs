@@ -16,7 +16,7 @@ use crate::cluster::exchange::EventSet;
 use crate::cluster::nodes::{self, as_superuser, Node};
 use crate::cluster::secret;
 use crate::pg::error::raise;
-use crate::settings::{NODE_CONNECT_TIMEOUT, NODE_TIMEOUT};
+use crate::settings::{ExchangeMode, EXCHANGE_MODE, NODE_CONNECT_TIMEOUT, NODE_TIMEOUT};
 
 /// Keepalive probes without an answer after which a connection counts as lost.
 const KEEPALIVE_PROBES: i32 = 6;
@@ -105,6 +105,7 @@ impl Session {
                 since: Instant::now(),
                 by_unix_socket: socket.is_some(),
                 events: pg_sys::WL_SOCKET_WRITEABLE,
+                failed: false,
                 snapshot: None,
                 requests: Vec::new(),
             }),
@@ -112,10 +113,23 @@ impl Session {
         }
     }
 
-    /// Begins to connect over TCP where connecting over a Unix-domain socket has failed; else raises the error.
+    /// Gives up. That is an error but for a participant of a join that may be pulled as well.
+    fn give_up(&mut self) {
+        match &mut self.connecting {
+            Some(connecting)
+                if self.mode == Mode::Push && EXCHANGE_MODE.get() == ExchangeMode::Auto =>
+            {
+                connecting.failed = true;
+                connecting.events = 0;
+            }
+            _ => self.lost("could not connect to"),
+        }
+    }
+
+    /// Begins to connect over TCP where connecting over a Unix-domain socket has failed; else gives up.
     fn connect_otherwise(&mut self) {
         let Some(connecting) = self.connecting.as_mut().filter(|c| c.by_unix_socket) else {
-            self.lost("could not connect to");
+            return self.give_up();
         };
         connecting.by_unix_socket = false;
         connecting.events = pg_sys::WL_SOCKET_WRITEABLE;
@@ -133,6 +147,7 @@ impl Session {
         // SAFETY: a connection that is being made.
         while unsafe { pq_sys::PQstatus(self.conn) } == ConnStatusType::CONNECTION_BAD {
             self.connect_otherwise();
+            self.connecting.as_ref().filter(|c| !c.failed)?;
         }
         let connecting = self.connecting.as_ref()?;
         let (events, since) = (connecting.events, connecting.since);

@@ -65,10 +65,28 @@ impl Participants {
     }
 
     /// One participant on each of these groups of nodes, under the snapshots of these names where there are some.
-    pub fn open(groups: &[i32], snapshots: &[String]) -> (Self, Meeting) {
+    ///
+    /// # Errors
+    /// A node that no session can be made to, where `quad.exchange_mode` is `auto`.
+    pub fn open(groups: &[i32], snapshots: &[String]) -> Result<(Self, Meeting), Unlinked> {
         let sessions = groups.iter().map(|&group| Session::take(group, Mode::Push));
         let mut sessions: Vec<Session> = sessions.collect();
         let is_new = |session: &&mut Session| session.connecting.is_some();
+        let mut new: Vec<&mut Session> = sessions.iter_mut().filter(is_new).collect();
+        connecting::connect(&mut new);
+        if let Some(n) = sessions.iter().position(Session::has_failed) {
+            let why = sessions[n].error_message();
+            sessions.into_iter().for_each(|session| {
+                if session.connecting.is_none() {
+                    session.keep();
+                }
+            });
+            return Err(Unlinked {
+                from: n,
+                to: n,
+                why,
+            });
+        }
         let mut new: Vec<&mut Session> = sessions.iter_mut().filter(is_new).collect();
         connecting::establish(&mut new);
         let mut all = Self {
@@ -137,7 +155,7 @@ impl Participants {
             mesh,
             deaf,
         };
-        (all, meeting)
+        Ok((all, meeting))
     }
 
     /// Gives each participant its work.

@@ -324,7 +324,16 @@ impl QuadJoin {
             true => Scope::of_snapshot(unsafe { pg_sys::GetActiveSnapshot() }).export(groups),
             false => Vec::new(),
         };
-        let (mut participants, meeting) = Participants::open(groups, &snapshots);
+        let opened = Participants::open(groups, &snapshots);
+        let (mut participants, meeting) = match opened {
+            Ok(opened) => opened,
+            Err(Unlinked { from, why, .. }) => {
+                let node = map::node(groups[from]).name();
+                let message = format!("no connection to node {node} could be made: {why}");
+                self.report.refused = Some(message.into());
+                return None;
+            }
+        };
         start.mesh = meeting.mesh;
         QUERIES.set(QUERIES.get() + 1);
         start.query = QUERIES.get();
