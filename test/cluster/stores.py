@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 import traceback
-from contextlib import closing
+from contextlib import closing, contextmanager, nullcontext
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 
@@ -43,6 +43,35 @@ def same(what, got, expected):
             missing, extra = sorted(set(expected) - set(got))[:3], sorted(set(got) - set(expected))[:3]
             raise Mismatch(f"{what}: {len(got)} of {len(expected)}; missing {missing}, not expected {extra}")
         raise Mismatch(f"{what}: {str(got)[:500]}, expected {str(expected)[:500]}")
+
+
+@contextmanager
+def silent(cursor):
+    """The node of this cursor takes no new connections."""
+    info = cursor.connection.info
+    cursor.execute("show hba_file")
+    path = cursor.fetchone()[0]
+    with open(path, encoding="utf-8") as file:
+        before = file.read()
+
+    def use(text, refuses):
+        def is_so():
+            try:
+                psycopg2.connect(host=info.host, port=info.port, user=info.user, dbname=info.dbname).close()
+            except psycopg2.OperationalError:
+                return refuses
+            return not refuses
+
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        cursor.execute("select pg_reload_conf()")
+        wait_until("the rules are in force", is_so)
+
+    try:
+        use("local all all reject\nhost all all all reject\n" + before, True)
+        yield
+    finally:
+        use(before, False)
 
 
 def quoted(name):
@@ -1655,29 +1684,33 @@ class Checks:
 
     def half_committed_quads_are_deleted(self):
         """A commit reaches one node after the other. What one table shows is deleted from both, also where the other
-        one has it prepared only."""
+        one has it prepared only, and does not tell so for a while."""
         quad = (NUMBERS + 850, NUMBERS, NUMBERS + 851, NUMBERS + 602)
         delete = "delete from quad_stores.films where s = %s"
         for node in range(3):
-            halves = [
-                self.half_written("films", quad, "s", "commit"),
-                self.half_written("films", quad, "o", "prepare transaction 'citus_half'"),
-            ]
-            try:
-                self.execute("set statement_timeout = '200ms'", node=node)
-                self.refused("57014", delete, (quad[0],), node)
-                self.execute("reset statement_timeout", node=node)
-                deleting = threading.Thread(target=self.execute, args=(delete, (quad[0],), node), daemon=True)
-                deleting.start()
-                deleting.join(0.2)
-                same("waits", deleting.is_alive(), True)
-            finally:
+            # The sessions of Citus are there before a node takes no others.
+            self.execute(delete, (quad[0],), node)
+            for way in (nullcontext, silent):
+                halves = [
+                    self.half_written("films", quad, "s", "commit"),
+                    self.half_written("films", quad, "o", "prepare transaction 'citus_half'"),
+                ]
                 with halves[1].cursor() as cursor:
-                    cursor.execute("commit prepared 'citus_half'")
-            join_all([deleting])
-            for half in halves:
-                half.close()
-            self.holds("films", self.quads)
+                    try:
+                        with way(cursor):
+                            self.execute("set statement_timeout = '200ms'", node=node)
+                            self.refused("57014", delete, (quad[0],), node)
+                            self.execute("reset statement_timeout", node=node)
+                            deleting = threading.Thread(target=self.execute, args=(delete, (quad[0],), node), daemon=True)
+                            deleting.start()
+                            deleting.join(0.2)
+                            same("waits", deleting.is_alive(), True)
+                    finally:
+                        cursor.execute("commit prepared 'citus_half'")
+                join_all([deleting])
+                for half in halves:
+                    half.close()
+                self.holds("films", self.quads)
 
     def half_committed_quads_come_back(self):
         """A store that is to be one of a single node has quads which another node has prepared only."""
@@ -2275,6 +2308,50 @@ class Checks:
         self.execute("select quad.drop_store('moving')")
         self.execute("select quad.drop_store('nothing')")
 
+    def while_clients_work(self, body):
+        """Runs `body` while a client on each node reads and inserts. Their answers are right, and what they have
+        inserted is there."""
+        first, most = NUMBERS + 100_000, 100_000
+        inserted = f"between {first} and {first + 3 * most}"
+        joined = (
+            "select count(*) from quad_stores.films a join quad_stores.films b on b.s = a.o "
+            f"where not a.s {inserted} and not b.s {inserted}"
+        )
+        expected, told, untold, wrong, stop = self.value(joined), set(), set(), [], threading.Event()
+
+        def work(number, server):
+            with closing(server.connect()) as connection, connection.cursor() as cursor:
+                for n in range(most):
+                    if stop.is_set():
+                        return
+                    quad = (first + most * number + n, NUMBERS, NUMBERS + n, NUMBERS + 602)
+                    cursor.execute(f"set quad.exchange_mode = {('pull', 'push')[n % 2]}")
+                    try:
+                        cursor.execute(joined)
+                        wrong.extend(row for row in cursor.fetchall() if row != (expected,))
+                        untold.add(quad)
+                        cursor.execute("insert into quad_stores.films values (%s, %s, %s, %s)", quad)
+                        told.add(quad)
+                    except psycopg2.Error as error:
+                        # Citus' word to a write that has waited for a shard to move.
+                        if "could not find valid entry for shard" not in str(error):
+                            wrong.append(str(error))
+
+        clients = [threading.Thread(target=work, args=client, daemon=True) for client in enumerate(self.cluster.servers[:3])]
+        for client in clients:
+            client.start()
+        try:
+            wait_until("clients are at work", lambda: len(told) > 10)
+            body()
+        finally:
+            stop.set()
+            join_all(clients)
+        same("of clients at work", wrong[:3], [])
+        found = set(self.rows(f"select s, p, o, g from quad_stores.films where s {inserted}"))
+        same("inserted and not there", told - found, set())
+        same("there and not inserted", found - untold, set())
+        self.execute(f"delete from quad_stores.films where s {inserted}")
+
     def node_added_later(self):
         self.execute("grant select on quad_stores.films to bob")
         self.execute("create policy later on quad_stores.films using (g = 0)")
@@ -2287,7 +2364,8 @@ class Checks:
             self.cluster.workers.append(server)
             self.same_everywhere(self.RIGHTS)
             self.same_everywhere(self.POLICIES)
-            self.execute("select rebalance_table_shards(shard_transfer_mode := 'block_writes')")
+            rebalance = "select rebalance_table_shards(shard_transfer_mode := 'block_writes')"
+            self.while_clients_work(lambda: self.execute(rebalance))
             self.execute("call citus_cleanup_orphaned_resources()")
             moved = self.value(
                 "select count(*) from citus_shards where nodeport = %s and table_name::text = 'quad_shards.films_s'",
@@ -2301,10 +2379,20 @@ class Checks:
             self.holds("films", self.quads)
             self.execute("drop policy later on quad_stores.films", node=3)
             same("policies", self.same_everywhere(self.POLICIES), [])
+            asked = "select count(*) from quad_stores.films"
+            sessions = "select pid from pg_stat_activity where application_name = 'pgquad'"
+            self.execute(asked)
+            same("a session to the new node", server.query(sessions) != [], True)
             # And away again.
-            self.execute("select citus_drain_node('127.0.0.1', %s, 'block_writes')", (server.port,))
+            drain = "select citus_drain_node('127.0.0.1', %s, 'block_writes')"
+            self.while_clients_work(lambda: self.execute(drain, (server.port,)))
             self.execute("call citus_cleanup_orphaned_resources()")
             self.execute("select citus_remove_node('127.0.0.1', %s)", (server.port,))
+            # Whoever asks next closes what it has to a node that has gone.
+            self.connections.pop().close()
+            for node in range(3):
+                self.execute(asked, node=node)
+            wait_until("no session to the node that has gone", lambda: not server.query(sessions))
         finally:
             while len(self.connections) > 3:
                 self.connections.pop().close()

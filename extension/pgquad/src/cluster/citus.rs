@@ -4,17 +4,19 @@
 use std::collections::HashSet;
 use std::ffi::{c_char, CStr};
 use std::panic::AssertUnwindSafe;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
+use super::connection::lost_after;
 use crate::catalog::names::c_string;
 use crate::pg::compat::CatalogPath;
 use crate::pg::error::{raise, raise_hint};
 use crate::pg::guc::{self, with_settings};
+use crate::pg::interrupt::interrupt;
 
 /// Function of Citus' library that runs a command on every other node in the caller's transaction
 /// (`transaction/worker_transaction.c`). Citus itself sends its metadata with it, over the same connections.
@@ -171,12 +173,34 @@ pub fn on_other_nodes(command: &str) {
 
 /// The transactions that Citus has prepared on any node. Those that have been committed on some nodes and not yet on
 /// others are among them. Asked over connections of their own.
+///
+/// A node that does not answer is asked again: it may just be starting, with transactions prepared that nobody else
+/// knows of. After `quad.node_timeout` that is an error (08006).
 pub fn prepared() -> HashSet<String> {
     let sql = include_str!("queries/prepared_transactions.sql");
-    let rows = as_role(require(), || rows(sql, &[]));
-    rows.into_iter()
-        .filter_map(|mut row| row.remove(0))
-        .collect()
+    let since = Instant::now();
+    loop {
+        let answers = as_role(require(), || rows(sql, &[]));
+        let has_answered = |row: &&TextRow| row[1].as_deref() == Some("true");
+        let Some(silent) = answers.iter().find(|row| !has_answered(row)) else {
+            let lists = answers.iter().filter_map(|row| row[2].as_deref());
+            return lists.flat_map(str::lines).map(str::to_owned).collect();
+        };
+        if since.elapsed() > lost_after() {
+            let node = silent[0].as_deref().unwrap_or("?");
+            raise_hint(
+                PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE,
+                format!("node {node} does not tell which transactions are prepared on it"),
+                "Run the statement again when the node answers.",
+            );
+        }
+        pause();
+    }
+}
+
+fn pause() {
+    interrupt();
+    std::thread::sleep(PREPARED_PAUSE);
 }
 
 /// Waits until the transactions that are prepared on any node now have been decided. A node that goes down between the
@@ -185,8 +209,7 @@ pub fn prepared() -> HashSet<String> {
 pub fn wait_for_prepared() {
     let mut undecided = prepared();
     while !undecided.is_empty() {
-        pgrx::check_for_interrupts!();
-        std::thread::sleep(PREPARED_PAUSE);
+        pause();
         let now = prepared();
         undecided.retain(|transaction| now.contains(transaction));
     }

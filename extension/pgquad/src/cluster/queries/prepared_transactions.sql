@@ -1,5 +1,4 @@
--- The transactions that Citus has prepared on any node.
-SELECT t.gid FROM run_command_on_all_nodes(
-  'SELECT coalesce(array_agg(gid), ''{}'') FROM pg_prepared_xacts
-   WHERE database = current_database() AND starts_with(gid, ''citus_'')') AS r,
-  unnest(r.result::text[]) AS t(gid) WHERE r.success
+-- Every node, whether it has answered, and the transactions that Citus has prepared on it, one a line.
+SELECT n.nodename || ':' || n.nodeport, r.success::text, r.result FROM run_command_on_all_nodes(
+  'SELECT coalesce(string_agg(gid, E''\n''), '''') FROM pg_prepared_xacts
+   WHERE database = current_database() AND starts_with(gid, ''citus_'')') AS r JOIN pg_dist_node AS n USING (nodeid)
