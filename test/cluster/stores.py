@@ -141,6 +141,7 @@ class Checks:
             self.loads_on_all_nodes_at_once,
             self.maintenance,
             self.rebuilds,
+            self.rebuilds_one_shard_at_a_time,
             self.writes_to_one_table_are_refused,
             self.rows_of_many_quads,
             self.distributes_a_filled_store,
@@ -1758,7 +1759,7 @@ class Checks:
         """A statement writes to one table after the other. Another transaction deletes or inserts the same quads, and
         commits, when only the first one has been written to. A trigger of the first table's shard lets it."""
         lock = 4711
-        place = "select shard_name, nodeport from citus_shards where shardid = get_shard_id_for_distribution_column('quad_shards.films_s', %s::bigint)"
+        place = "select shard_name, nodeport from citus_shards where shardid = get_shard_id_for_distribution_column('quad_shards.films_s', (%s)::bigint)"
         for server in self.cluster.servers:
             server.query("set citus.enable_ddl_propagation = off; create function public.wait_here() returns trigger language plpgsql as "
                          f"$$ begin perform pg_advisory_xact_lock_shared({lock}); return null; end $$")
@@ -2074,6 +2075,52 @@ class Checks:
         self.refused("42501", "select quad.rebuild('quad_stores.films')")
         self.execute("reset role")
         same("limits", self.rows(info), [(order, 0, quads) for order in ("spog", "psog", "ospg", "posg")])
+        self.holds("films", self.quads)
+
+    def rebuilds_one_shard_at_a_time(self):
+        """A rebuild waits for a reader of one shard; that reader comes to all others, whoever reads them."""
+        shards = {}
+        for subject in {s for s, _, _, _ in self.quads}:
+            sql = "select shardid, nodeport from citus_shards where shardid = get_shard_id_for_distribution_column('quad_shards.films_s', (%s)::bigint)"
+            shard, port = self.rows(sql, (subject,))[0]
+            shards[port] = (shard, subject)
+        (_, first), (_, second) = sorted(shards[worker.port] for worker in self.cluster.workers)
+        read = "select count(*) from quad_stores.films where s = %s"
+        readers = [self.cluster.coordinator.connect() for _ in range(2)]
+        try:
+            for reader, subject in zip(readers, (first, second), strict=True):
+                with reader.cursor() as cursor:
+                    # Their shards stay locked on the other nodes until the transaction ends.
+                    cursor.execute("begin isolation level repeatable read; set local statement_timeout = '20s'")
+                    cursor.execute(read, (subject,))
+            rebuilding = threading.Thread(target=self.execute, args=("select quad.rebuild('quad_stores.films')",), daemon=True)
+            rebuilding.start()
+            rebuilding.join(1)
+            same("waits", rebuilding.is_alive(), True)
+
+            errors = []
+
+            def read_other():
+                try:
+                    with readers[1].cursor() as cursor:
+                        cursor.execute(read, (first,))
+                except psycopg2.Error as error:
+                    errors.append(str(error))
+
+            waiting = threading.Thread(target=read_other, daemon=True)
+            waiting.start()
+            waiting.join(0.5)
+            with readers[0].cursor() as cursor:
+                cursor.execute(read, (second,))
+                cursor.execute("commit")
+            join_all([waiting])
+            same("errors of the other reader", errors, [])
+            with readers[1].cursor() as cursor:
+                cursor.execute("commit")
+            join_all([rebuilding])
+        finally:
+            for reader in readers:
+                reader.close()
         self.holds("films", self.quads)
 
     def rows_of_many_quads(self):
