@@ -187,7 +187,7 @@ class Push:
             self.computed_terms, self.fed_rows, self.fed_rows_of_one_snapshot,
             self.participants_are_started_for_much, self.stores_on_some_of_the_nodes, self.what_is_not_pushed, self.settings_of_the_session,
             self.snapshots, self.limits, self.cancels, self.errors, self.roles, self.many_at_once,
-            self.full_nodes, self.nothing_stays,
+            self.full_nodes, self.nodes_that_disagree, self.limits_of_roles, self.nothing_stays,
         ]:
             try:
                 check()
@@ -730,6 +730,43 @@ class Push:
                     other.close()
             cursor.execute(query)
             self.report.check(Counter(map(repr, cursor.fetchall())) == expected, "a node that was full: push")
+
+    def nodes_that_disagree(self):
+        """A join is pulled while one node has not heard of a shard that was moved; a push says so."""
+        query = QUERIES["groups"].replace(" t ", " quad_stores.many ")
+        expected = self.ask(QUERIES["groups"].replace(" t ", " quad_stores.one "))
+        first, second = self.cluster.workers
+        find = "select shardid, groupid from citus_shards join pg_dist_placement using (shardid) where table_name = 'quad_shards.many_s'::regclass and nodeport = %s limit 1"
+        shard, group = self.cluster.coordinator.query(find, (first.port,))[0]
+        tell = "update pg_dist_placement set groupid = %s where shardid = %s"
+        second.query(tell, (0, shard))
+        try:
+            found = self.ask(query, exchange_mode="auto", exchange_min_quads=0)
+            self.report.check(found == expected, "a node that disagrees: answer", str(sum(found.values())))
+            plan = self.explain(query, exchange_mode="auto", exchange_min_quads=0)
+            self.report.check("Exchange: pull (shards are being moved)" in plan, "a node that disagrees: plan", plan)
+            try:
+                self.ask(query, exchange_mode="push")
+                self.report.check(False, "a node that disagrees: push", "has answered")
+            except psycopg2.Error as error:
+                self.report.check(error.pgcode == "40001", "a node that disagrees: push", str(error))
+                self.connections[0] = self.cluster.coordinator.connect()
+        finally:
+            second.query(tell, (group, shard))
+        plan = self.explain(query, exchange_mode="auto", exchange_min_quads=0)
+        self.report.check("Exchange: push" in plan, "a node that has disagreed: plan", plan)
+
+    def limits_of_roles(self):
+        """How long a pushed join may take is what its session says, not what its role has by default."""
+        coordinator = self.cluster.coordinator
+        coordinator.query("create role hasty superuser login")
+        coordinator.query("alter role hasty set statement_timeout = '1ms'")
+        address = {"host": "127.0.0.1", "port": coordinator.port, "user": "hasty", "dbname": "postgres"}
+        with closing(psycopg2.connect(**address, options="-c statement_timeout=0")) as connection:
+            with connection.cursor() as cursor:
+                cursor.execute("set quad.exchange_mode = push")
+                cursor.execute(QUERIES["many groups"].replace(" t ", " quad_stores.many "))
+                self.report.check(cursor.rowcount > 0, "a limit of the role")
 
     def busy(self):
         """Participants that are at work, of all nodes."""

@@ -141,7 +141,7 @@ class Checks:
             self.loads_on_all_nodes_at_once,
             self.maintenance,
             self.rebuilds,
-            self.rebuilds_one_shard_at_a_time,
+            self.rebuilds_that_wait_keep_nobody_waiting,
             self.writes_to_one_table_are_refused,
             self.rows_of_many_quads,
             self.distributes_a_filled_store,
@@ -2077,8 +2077,8 @@ class Checks:
         same("limits", self.rows(info), [(order, 0, quads) for order in ("spog", "psog", "ospg", "posg")])
         self.holds("films", self.quads)
 
-    def rebuilds_one_shard_at_a_time(self):
-        """A rebuild waits for a reader of one shard; that reader comes to all others, whoever reads them."""
+    def rebuilds_that_wait_keep_nobody_waiting(self):
+        """Rebuilds wait for readers of two shards; each of these readers comes to the shard of the other one."""
         shards = {}
         for subject in {s for s, _, _, _ in self.quads}:
             sql = "select shardid, nodeport from citus_shards where shardid = get_shard_id_for_distribution_column('quad_shards.films_s', (%s)::bigint)"
@@ -2098,25 +2098,13 @@ class Checks:
             rebuilding.join(1)
             same("waits", rebuilding.is_alive(), True)
 
-            errors = []
-
-            def read_other():
-                try:
-                    with readers[1].cursor() as cursor:
-                        cursor.execute(read, (first,))
-                except psycopg2.Error as error:
-                    errors.append(str(error))
-
-            waiting = threading.Thread(target=read_other, daemon=True)
-            waiting.start()
-            waiting.join(0.5)
-            with readers[0].cursor() as cursor:
-                cursor.execute(read, (second,))
-                cursor.execute("commit")
-            join_all([waiting])
-            same("errors of the other reader", errors, [])
-            with readers[1].cursor() as cursor:
-                cursor.execute("commit")
+            for reader, subject in zip(readers, (second, first), strict=True):
+                with reader.cursor() as cursor:
+                    cursor.execute(read, (subject,))
+            same("waits", rebuilding.is_alive(), True)
+            for reader in readers:
+                with reader.cursor() as cursor:
+                    cursor.execute("commit")
             join_all([rebuilding])
         finally:
             for reader in readers:

@@ -40,7 +40,7 @@ use crate::storage::has_transaction_snapshot;
 
 pub use deferred_end::send_waiting as send_waiting_ends;
 use deferred_end::{Became, DeferredEnd};
-pub use participants::{Meeting, Participants, Unlinked};
+pub use participants::{Meeting, Participants, Refusal, Unlinked};
 pub use session::Mode;
 use session::{Arrival, Session};
 
@@ -1119,11 +1119,6 @@ impl Session {
             ),
             "Run ROLLBACK and begin the transaction again: its snapshot of that node is gone.",
         )
-    }
-
-    /// Whether there will be no connection; said only where that is no error.
-    fn has_failed(&self) -> bool {
-        self.connecting.as_ref().is_some_and(|c| c.failed)
     }
 
     /// What libpq says of the connection.

@@ -8,16 +8,8 @@ use super::write::{as_writer, has_written};
 use crate::catalog::distributed_store::{owner_of, Sides};
 use crate::pg::error::{raise, raise_hint};
 
-/// Which shards run a command at a time.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum AtATime {
-    /// One.
-    One,
-    /// All, each over a connection of its own; one where a table has more than [`MAX_SHARDS_AT_ONCE`] on a node.
-    All,
-}
-
-/// Most shards of a node that are asked at once. Citus opens as many connections for a statement.
+/// Most shards of a node that are asked at once, each over a connection of its own. Citus opens as many for a
+/// statement. Where a table has more shards on a node, they are asked one by one.
 const MAX_SHARDS_AT_ONCE: usize = 16;
 
 /// What one order of the store is, over all shards of its table.
@@ -55,8 +47,7 @@ pub fn orders(sides: Sides) -> Vec<OrderInfo> {
         .flat_map(|side| {
             // Every shard gives its orders as JSON; sums and means are taken here.
             let command = "SELECT json_agg(i) FROM quad.store_info(%s) AS i";
-            let (_, answers): (Vec<_>, Vec<_>) =
-                each_shard(side, command, AtATime::All).into_iter().unzip();
+            let (_, answers): (Vec<_>, Vec<_>) = each_shard(side, command).into_iter().unzip();
             citus::rows(
                 &format!(
                     include_str!("queries/orders_of_shards.sql"),
@@ -91,7 +82,7 @@ pub fn problems(sides: Sides) -> Vec<String> {
     let mut problems = Vec::new();
     for side in [sides.by_subject, sides.by_object] {
         let command = "SELECT string_agg(v, E'\\n') FROM quad.verify(%s) AS v";
-        for (shard, found) in each_shard(side, command, AtATime::All) {
+        for (shard, found) in each_shard(side, command) {
             let lines = found.lines().filter(|line| !line.is_empty());
             problems.extend(lines.map(|line| format!("shard {shard}: {line}")));
         }
@@ -152,7 +143,7 @@ pub fn count(sides: Sides, key: [Option<i64>; 4]) -> i64 {
 
 /// Runs a query on every shard of a table (`%s`: its name, as a literal), each in a transaction of its own. Returns the
 /// number of each shard with the text of its answer.
-pub fn each_shard(side: pg_sys::Oid, command: &str, at_a_time: AtATime) -> Vec<(String, String)> {
+pub fn each_shard(side: pg_sys::Oid, command: &str) -> Vec<(String, String)> {
     let name = qualified_name(side);
     // Citus puts the name in as it is. Quotes that do not occur in it make a literal of it.
     let quotes = (0..).map(|n: u32| format!("$q{n}$"));
@@ -161,12 +152,11 @@ pub fn each_shard(side: pg_sys::Oid, command: &str, at_a_time: AtATime) -> Vec<(
         .find(|quote| !name.contains(quote.as_str()));
     let quote = quote.expect("one of all quotes does not occur");
     let sql = format!(
-        "SELECT shardid::text, success::text, coalesce(result, '') FROM run_command_on_shards({}, {}, parallel := {} AND \
+        "SELECT shardid::text, success::text, coalesce(result, '') FROM run_command_on_shards({}, {}, parallel := \
            (SELECT max(n) FROM (SELECT count(*) AS n FROM pg_dist_shard JOIN pg_dist_placement USING (shardid) \
               WHERE logicalrelid = {} GROUP BY groupid) AS of_node) <= {MAX_SHARDS_AT_ONCE}) ORDER BY shardid",
         literal(&name),
         literal(&command.replace("%s", &format!("{quote}%s{quote}"))),
-        at_a_time == AtATime::All,
         side.to_u32()
     );
     rows_as_owner(side, &sql)

@@ -93,6 +93,10 @@ impl ShardedReader {
     /// # Safety
     /// `snapshot` is registered (or active) while the reader is used.
     pub unsafe fn new(sides: Sides, snapshot: pg_sys::Snapshot) -> Self {
+        // A transaction that has locked a shard here hears of its move by itself only when it locks something new.
+        // What was left here would go on to be read, and others write to the shard where it is now.
+        // SAFETY: in a transaction.
+        unsafe { pg_sys::AcceptInvalidationMessages() };
         let sides = [sides.by_subject, sides.by_object].map(|relid| {
             map::table_of(relid).unwrap_or_else(|| {
                 crate::pg::error::raise_hint(

@@ -1,13 +1,10 @@
-//! `quad.rebuild` of a distributed store: each shard on its node, in a transaction of its own, one after the other.
-//!
-//! Invariant: no more than one shard is waited for or locked at a time. Two rebuilds that wait for a reader each would
-//! keep these readers from each other's shards. They would wait in a circle over several nodes, which no deadlock
-//! detector sees.
+//! `quad.rebuild` of a distributed store: each shard on its node, in a transaction of its own. It waits for the readers
+//! of its shard for a moment at a time (`storage::rebuild`), so that nobody waits for long behind it.
 
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::citus::{self, literal};
-use super::inspect::{each_shard, refuse_after_writes, AtATime};
+use super::inspect::{each_shard, refuse_after_writes};
 use super::map;
 use crate::am::table_options;
 use crate::catalog::distributed_store::Sides;
@@ -47,7 +44,7 @@ pub fn shards(
         text(leaf_quads)
     );
     for table in tables {
-        each_shard(table, &command, AtATime::One);
+        each_shard(table, &command);
         // Shards that Citus makes later get the limits of the table.
         if storage::rebuild::in_place(table, None, inner_fanout, leaf_quads) {
             // SAFETY: in the transaction that has rebuilt the table, which is locked exclusively.

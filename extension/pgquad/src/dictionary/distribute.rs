@@ -9,7 +9,10 @@ use pgrx::{PgSqlErrorCode, Spi};
 use super::extents::EXTENT;
 use super::layout::Layout;
 use super::tables::Tables;
-use crate::cluster::{as_superuser, ensure_secret, guard, has_citus, making_shards, with_sqlstate};
+use crate::cluster::{
+    as_superuser, ensure_secret, guard, has_citus, making_shards, rows, with_sqlstate,
+    SAME_VERSION_HINT,
+};
 use crate::pg::compat;
 use crate::pg::error::{raise, raise_hint};
 use crate::pg::guc::with_settings;
@@ -175,16 +178,29 @@ fn check_other_nodes() {
     let used =
         "SELECT EXISTS (SELECT FROM quad.term_ids) OR (SELECT is_called FROM quad.term_numbers)";
     let sql = format!(
-        "SELECT nodename || ':' || nodeport FROM pg_catalog.run_command_on_workers({}) WHERE success AND result = 't' LIMIT 1",
+        "SELECT nodename || ':' || nodeport, success::text, result FROM run_command_on_workers({})",
         pgrx::spi::quote_literal(used)
     );
-    let node = Spi::get_one::<String>(&sql).unwrap_or_default();
-    if let Some(node) = node {
-        raise_hint(
-            PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-            format!("node {node} has terms of its own in its dictionary"),
-            "Export its stores, then run there DROP EXTENSION pgquad CASCADE and CREATE EXTENSION pgquad.",
-        );
+    for row in rows(&sql, &[]) {
+        let text = |place: usize| row[place].as_deref().unwrap_or_default();
+        if text(1) != "true" {
+            raise_hint(
+                PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE,
+                format!(
+                    "node {} does not tell whether it has terms: {}",
+                    text(0),
+                    text(2)
+                ),
+                SAME_VERSION_HINT,
+            );
+        }
+        if text(2) == "t" {
+            raise_hint(
+                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!("node {} has terms of its own in its dictionary", text(0)),
+                "Export its stores, then run there DROP EXTENSION pgquad CASCADE and CREATE EXTENSION pgquad.",
+            );
+        }
     }
 }
 

@@ -42,6 +42,7 @@ mod wanted;
 mod write;
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 pub use absent::LookedUp;
 pub use ahead::{offer, Upcoming};
@@ -59,7 +60,6 @@ use pgquad_cluster::dictionary::Term as NewTerm;
 use pgquad_cluster::Damaged;
 use pgquad_reader::Batch;
 use pgquad_term::{encoded_hash, inline_id, inline_term, Term, TermBuf, TermId};
-use pgrx::pg_sys;
 
 use crate::cluster::damaged;
 use layout::Layout;
@@ -537,15 +537,14 @@ fn read_here<T: Copy + Ord>(
 /// What `body` makes of the language tag with this number ([`TermId::language_number`]), as a string; `None` when no
 /// tag has the number.
 pub fn with_language<T>(number: u16, body: impl FnOnce(&TermBuf) -> T) -> Option<T> {
-    if Layout::current().tables.languages == pg_sys::InvalidOid {
-        language(number);
+    let is_known = |state: &mut State| state.languages.term(&state.layout.tables, number).is_some();
+    // A number in an id has been given out. This node's copy of the table may be behind: a commit reaches one node
+    // after the other.
+    if !with_state(is_known) && Layout::current().shards.is_some() {
+        let all = remote::languages();
+        with_state(|state| state.languages.note(all));
     }
     with_state(|state| state.languages.term(&state.layout.tables, number).map(body))
-}
-
-/// The language tag with this number ([`TermId::language_number`]).
-pub fn language(number: u16) -> Option<String> {
-    language_numbers::look_up(|state| state.languages.tag(&state.layout.tables, number))
 }
 
 /// Numbers of language tags; it may lack some that were given out lately.
@@ -574,8 +573,13 @@ fn fits(id: TermId, encoded: &str) -> bool {
 
 /// Ids by hash, from the cache or the tables, wherever they are.
 fn find_hashes(hashes: &[u128]) -> Vec<Option<TermId>> {
+    let mut layout = Layout::newest();
     let mut ids = find_here(hashes);
-    let layout = Layout::current();
+    // A shard that came here meanwhile has been looked for on neither node.
+    while !Rc::ptr_eq(&layout, &Layout::current()) {
+        layout = Layout::current();
+        ids = find_here(hashes);
+    }
     if let Some(shards) = &layout.shards {
         let elsewhere = |n: usize| shards.here(shards.of_hash(hashes[n])).is_none();
         let missing: Vec<usize> = (0..ids.len())

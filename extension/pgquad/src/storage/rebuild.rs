@@ -5,12 +5,21 @@ use super::relation::options_of;
 use super::snapshot::{Everything, PgStatus};
 use super::table::Table;
 use super::{bulk, options};
+use crate::catalog::distributed_store;
 use crate::pg::ffi;
+use crate::pg::guc::with_settings;
+use crate::pg::interrupt::interrupt;
+use crate::pg::subtransaction;
 use pgquad_btree::{
     key_of, quad_of, Entry, Key, Options, Order, Quad, TxnStatus, XidStatus, FROZEN_XID,
 };
 use pgrx::pg_sys;
 use std::cell::RefCell;
+use std::time::Duration;
+
+/// How long a rebuild waits for the readers of a shard at a time, and how long it leaves the lock to others then.
+const SHARD_LOCK_WAIT: &str = "500ms";
+const SHARD_LOCK_PAUSE: Duration = Duration::from_millis(100);
 
 thread_local! {
     /// Options that the running rebuild of a table gives its new file.
@@ -49,7 +58,7 @@ pub fn in_place(
     // SAFETY: cluster_rel locks the table exclusively and checks that it is not in use; without an index it is what
     // VACUUM FULL runs.
     unsafe {
-        pg_sys::LockRelationOid(oid, pg_sys::AccessExclusiveLock as i32);
+        lock(oid);
         let Some(old) = options_of(oid) else {
             return false;
         };
@@ -59,6 +68,29 @@ pub fn in_place(
         ffi::cluster_rel(oid, pg_sys::InvalidOid, &mut params);
         WANTED.set(None);
         true
+    }
+}
+
+/// Locks a table exclusively.
+///
+/// Whoever comes after a lock that is waited for waits, too. Sessions on other nodes may wait for such a reader of a
+/// shard, and the one that holds the shard for them: a circle that no deadlock detector sees. So the wait for a shard
+/// is given up again and again. A `lock_timeout` of the session's own is kept.
+fn lock(oid: pg_sys::Oid) {
+    // SAFETY: within a transaction, of an oid that may be that of no relation.
+    let wait = || unsafe { pg_sys::LockRelationOid(oid, pg_sys::AccessExclusiveLock as i32) };
+    // SAFETY: a look-up by oid; plain session state.
+    let is_patient = unsafe {
+        pg_sys::LockTimeout == 0
+            && distributed_store::is_shard_schema(pg_sys::get_rel_namespace(oid))
+    };
+    if !is_patient {
+        return wait();
+    }
+    let a_moment = || with_settings(&[(c"lock_timeout", SHARD_LOCK_WAIT)], wait);
+    while subtransaction::attempt(a_moment).is_err() {
+        interrupt();
+        std::thread::sleep(SHARD_LOCK_PAUSE);
     }
 }
 

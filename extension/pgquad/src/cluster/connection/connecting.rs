@@ -105,7 +105,7 @@ impl Session {
                 since: Instant::now(),
                 by_unix_socket: socket.is_some(),
                 events: pg_sys::WL_SOCKET_WRITEABLE,
-                failed: false,
+                failed: None,
                 snapshot: None,
                 requests: Vec::new(),
             }),
@@ -113,23 +113,24 @@ impl Session {
         }
     }
 
-    /// Gives up. That is an error but for a participant of a join that may be pulled as well.
-    fn give_up(&mut self) {
-        match &mut self.connecting {
-            Some(connecting)
-                if self.mode == Mode::Push && EXCHANGE_MODE.get() == ExchangeMode::Auto =>
-            {
-                connecting.failed = true;
-                connecting.events = 0;
-            }
-            _ => self.lost("could not connect to"),
+    /// Whether it has given up for this reason: a participant of a join that may be pulled as well.
+    fn gives_up(&mut self, why: String) -> bool {
+        let gives_up = self.mode == Mode::Push && EXCHANGE_MODE.get() == ExchangeMode::Auto;
+        if let Some(connecting) = self.connecting.as_mut().filter(|_| gives_up) {
+            connecting.failed = Some(why);
+            connecting.events = 0;
         }
+        gives_up
     }
 
-    /// Begins to connect over TCP where connecting over a Unix-domain socket has failed; else gives up.
+    /// Begins to connect over TCP where connecting over a Unix-domain socket has failed; else gives up, or raises the
+    /// error.
     fn connect_otherwise(&mut self) {
         let Some(connecting) = self.connecting.as_mut().filter(|c| c.by_unix_socket) else {
-            return self.give_up();
+            if self.gives_up(self.error_message()) {
+                return;
+            }
+            self.lost("could not connect to");
         };
         connecting.by_unix_socket = false;
         connecting.events = pg_sys::WL_SOCKET_WRITEABLE;
@@ -147,13 +148,16 @@ impl Session {
         // SAFETY: a connection that is being made.
         while unsafe { pq_sys::PQstatus(self.conn) } == ConnStatusType::CONNECTION_BAD {
             self.connect_otherwise();
-            self.connecting.as_ref().filter(|c| !c.failed)?;
+            self.connecting.as_ref().filter(|c| c.failed.is_none())?;
         }
         let connecting = self.connecting.as_ref()?;
         let (events, since) = (connecting.events, connecting.since);
         let limit = NODE_CONNECT_TIMEOUT.get().max(1) as u64;
         let left = Duration::from_millis(limit).saturating_sub(since.elapsed());
         if left.is_zero() {
+            if self.gives_up(format!("timeout after {limit} ms")) {
+                return None;
+            }
             raise(
                 PgSqlErrorCode::ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION,
                 format!(
@@ -299,8 +303,10 @@ fn conninfo(node: &Node, socket: Option<&str>, role: pg_sys::Oid, mode: Mode) ->
     // The session is that of the role which logs in, whatever it becomes by default.
     let mut options = String::from("-c jit=off -c role=none");
     if mode == Mode::Push {
-        // A participant whose asker has gone stops soon.
-        options += " -c search_path=pg_catalog -c client_connection_check_interval=500";
+        // A participant whose asker has gone stops soon. Its call lasts as long as the statement of the asker, whose
+        // limits count.
+        options += " -c search_path=pg_catalog -c client_connection_check_interval=500 \
+                     -c statement_timeout=0 -c idle_session_timeout=0";
     }
     if mode == Mode::Autonomous {
         // Whatever the role has by default.

@@ -6,6 +6,7 @@ use super::{connecting, Received, IDLE};
 use crate::cluster::exchange::EventSet;
 use crate::cluster::protocol::damaged;
 use crate::pg::compat;
+use crate::settings::{ExchangeMode, EXCHANGE_MODE};
 use crate::term::random_bytes;
 use pgquad_cluster::exchange::MESH_BYTES;
 use pgquad_cluster::push::{Found, Participant};
@@ -21,6 +22,10 @@ pub struct Participants {
     /// Those from which rows may come.
     running: Vec<bool>,
     mesh: [u8; MESH_BYTES],
+    /// They are being linked, and the join may be pulled as well.
+    may_be_refused: bool,
+    /// One of them sees shards at other places.
+    moved: bool,
     /// A participant that has given up because another one has: that one knows why.
     given_up: Option<(usize, Received)>,
     /// Their sockets and the latch.
@@ -39,6 +44,14 @@ pub struct Unlinked {
     pub to: usize,
     /// What the network says.
     pub why: String,
+}
+
+/// Why participants do not begin.
+pub enum Refusal {
+    /// They cannot be linked.
+    Unlinked(Unlinked),
+    /// They do not agree on where shards are, and the join may be pulled as well.
+    Moved,
 }
 
 /// What participants know of each other before they are linked.
@@ -67,25 +80,24 @@ impl Participants {
     /// One participant on each of these groups of nodes, under the snapshots of these names where there are some.
     ///
     /// # Errors
-    /// A node that no session can be made to, where `quad.exchange_mode` is `auto`.
-    pub fn open(groups: &[i32], snapshots: &[String]) -> Result<(Self, Meeting), Unlinked> {
+    /// The place of a group that no session can be made to, and why, where `quad.exchange_mode` is `auto`.
+    pub fn open(groups: &[i32], snapshots: &[String]) -> Result<(Self, Meeting), (usize, String)> {
         let sessions = groups.iter().map(|&group| Session::take(group, Mode::Push));
         let mut sessions: Vec<Session> = sessions.collect();
         let is_new = |session: &&mut Session| session.connecting.is_some();
         let mut new: Vec<&mut Session> = sessions.iter_mut().filter(is_new).collect();
         connecting::connect(&mut new);
-        if let Some(n) = sessions.iter().position(Session::has_failed) {
-            let why = sessions[n].error_message();
+        let failed = |(n, session): (usize, &Session)| {
+            let why = session.connecting.as_ref()?.failed.clone()?;
+            Some((n, why))
+        };
+        if let Some(failed) = sessions.iter().enumerate().find_map(failed) {
             sessions.into_iter().for_each(|session| {
                 if session.connecting.is_none() {
                     session.keep();
                 }
             });
-            return Err(Unlinked {
-                from: n,
-                to: n,
-                why,
-            });
+            return Err(failed);
         }
         let mut new: Vec<&mut Session> = sessions.iter_mut().filter(is_new).collect();
         connecting::establish(&mut new);
@@ -93,6 +105,8 @@ impl Participants {
             sessions,
             running: vec![false; groups.len()],
             mesh: [0; MESH_BYTES],
+            may_be_refused: false,
+            moved: false,
             given_up: None,
             events: std::ptr::null_mut(),
             received: 0,
@@ -169,6 +183,7 @@ impl Participants {
         }
         self.sessions.iter_mut().for_each(Session::flush);
         self.running.fill(true);
+        self.may_be_refused = EXCHANGE_MODE.get() == ExchangeMode::Auto;
         // SAFETY: the set lives as long as this value; the sockets stay the same.
         unsafe {
             let count = self.sessions.len() as i32 + 2;
@@ -189,8 +204,8 @@ impl Participants {
     /// Waits until each participant has its links to all others. Nothing else is taken from any of them meanwhile.
     ///
     /// # Errors
-    /// Two of them cannot be linked.
-    pub fn linked(&mut self) -> Result<(), Unlinked> {
+    /// Two of them cannot be linked, or one sees shards at other places.
+    pub fn linked(&mut self) -> Result<(), Refusal> {
         let mut silent: Vec<usize> = (0..self.sessions.len()).collect();
         let mut left_alone = None;
         while !silent.is_empty() {
@@ -211,17 +226,21 @@ impl Participants {
                         let (from, to) = (from.min(peer), from.max(peer));
                         let unlinked = Unlinked { from, to, why };
                         if !closed {
-                            return Err(unlinked);
+                            return Err(Refusal::Unlinked(unlinked));
                         }
                         left_alone.get_or_insert(unlinked);
                     }
                     _ => damaged(Damaged),
                 }
             }
+            if self.moved {
+                return Err(Refusal::Moved);
+            }
             silent = still;
             self.wait_for(&silent);
         }
-        left_alone.map_or(Ok(()), Err)
+        self.may_be_refused = false;
+        left_alone.map_or(Ok(()), |unlinked| Err(Refusal::Unlinked(unlinked)))
     }
 
     /// Waits until something has come from one of these, and takes it from the kernel.
@@ -288,6 +307,11 @@ impl Participants {
                     session.ended = true;
                     self.given_up.get_or_insert((n, result));
                     self.running[n] = false;
+                }
+                _ if self.may_be_refused
+                    && result.code() == Some(PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE) =>
+                {
+                    self.moved = true;
                 }
                 _ => session.fail(&result),
             }

@@ -101,8 +101,8 @@ pub(super) struct Connecting {
     pub(super) by_unix_socket: bool,
     /// What libpq waits for of the socket; nothing once the connection stands.
     pub(super) events: u32,
-    /// There will be no connection, and whoever asked for it does without.
-    pub(super) failed: bool,
+    /// Why there will be no connection, where whoever asked for it does without.
+    pub(super) failed: Option<String>,
     /// The snapshot to begin with.
     pub(super) snapshot: Option<String>,
     /// What is to be sent then.

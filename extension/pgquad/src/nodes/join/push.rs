@@ -7,7 +7,7 @@ use super::pushed::{Pushed, Refused};
 use super::shipped_filters;
 use super::state::QuadJoin;
 use crate::catalog::distributed_store;
-use crate::cluster::connection::{connect_timeout, Participants, Unlinked};
+use crate::cluster::connection::{connect_timeout, Participants, Refusal, Unlinked};
 use crate::cluster::{damaged, exchange, map, snapshots, Scope};
 use crate::pg::error;
 use crate::pg::list::list_iter;
@@ -327,8 +327,8 @@ impl QuadJoin {
         let opened = Participants::open(groups, &snapshots);
         let (mut participants, meeting) = match opened {
             Ok(opened) => opened,
-            Err(Unlinked { from, why, .. }) => {
-                let node = map::node(groups[from]).name();
+            Err((n, why)) => {
+                let node = map::node(groups[n]).name();
                 let message = format!("no connection to node {node} could be made: {why}");
                 self.report.refused = Some(message.into());
                 return None;
@@ -339,16 +339,19 @@ impl QuadJoin {
         start.query = QUERIES.get();
         start.participants = meeting.participants;
         let linked = match meeting.deaf {
-            Some(deaf) => Err(deaf),
+            Some(deaf) => Err(Refusal::Unlinked(deaf)),
             None => {
                 participants.start(&messages(&mut start, groups.len()));
                 participants.linked()
             }
         };
         let names: Vec<String> = start.participants.into_iter().map(|p| p.name).collect();
-        if let Err(unlinked) = linked {
+        if let Err(refusal) = linked {
             participants.finish();
-            self.report.refused = Some(unlinked_nodes(unlinked, groups, &names));
+            self.report.refused = Some(match refusal {
+                Refusal::Unlinked(unlinked) => unlinked_nodes(unlinked, groups, &names),
+                Refusal::Moved => "shards are being moved".into(),
+            });
             return None;
         }
         self.report.times += 1;
