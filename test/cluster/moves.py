@@ -244,10 +244,31 @@ class Arriving:
         self.coordinator.query("call citus_cleanup_orphaned_resources()")
         self.same(before)
 
+    def departure_within_a_transaction(self):
+        """A transaction reads a shard that has left its node where it is now, with what others have written there."""
+        before = self.quads()
+        (_, _, o, _), shard, port = self.choose()
+        source = next(server for server in self.cluster.servers if server.port == port)
+        target = next(server for server in self.cluster.servers if server.port not in (port, self.writer.port))
+        with source.connect(autocommit=False) as reading, reading.cursor() as cursor:
+            cursor.execute(f"prepare of_object as select s, p, o, g from quad_stores.arriving where o = {o}")
+            cursor.execute("execute of_object")
+            found = set(cursor.fetchall())
+            self.move(shard, port, target.port)
+            new = target.query(
+                "insert into quad_stores.arriving values (quad.int_id(9000), quad.int_id(1), %s, 0) returning s, p, o, g", (o,)
+            )
+            cursor.execute("execute of_object")
+            got = set(cursor.fetchall())
+            assert got == found | set(new), f"{got}, expected {found} and {new}"
+        reading.close()
+        self.coordinator.query("call citus_cleanup_orphaned_resources()")
+        self.same(before | set(new))
+
     def run(self):
         for self.sorted_runs in ("off", "on"):
             set_sorted_runs(self.cluster, self.sorted_runs)
-            for check in (self.deletion, self.insertion, self.snapshot_of_before, self.cursor_of_before):
+            for check in (self.deletion, self.insertion, self.snapshot_of_before, self.cursor_of_before, self.departure_within_a_transaction):
                 name = f"{check.__name__.replace('_', ' ')}, sorted runs {self.sorted_runs}"
                 try:
                     self.coordinator.query("select quad.create_store('arriving', distributed => true, shards => 6)")

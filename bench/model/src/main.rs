@@ -85,32 +85,34 @@ fn print_mix(mix: &str, queries: &[&Query], (network, costs): (&str, &Costs), sk
     }
 }
 
-/// Each query on so many nodes, as it is pulled, beside what was measured. Time: that of one node, as measured, and
+/// Each query on so many nodes, pulled and pushed, beside what was measured. Time: that of one node, as measured, and
 /// what the model adds.
 fn print_queries(queries: &[Query], nodes: usize) {
-    println!("mix\tquery\tmessages\tmessages measured\tbytes\tbytes measured\tms\tms measured\tms measured on one node");
+    println!("mix\tquery\tway\tmessages\tmessages measured\tbytes\tbytes measured\tms\tms measured\tms measured on one node");
     for query in queries {
-        let measured = |nodes: usize| {
-            let found = query.measured.iter().find(|(count, _)| *count == nodes);
-            found.map_or_else(plan::Measured::default, |(_, found)| *found)
-        };
         let costs = &Costs::LOOPBACK;
         let [alone, ..] = run_query(query, 1, costs, 0.0);
-        let [pulled, ..] = run_query(query, nodes, costs, 0.0);
-        let real = measured(nodes);
-        let one = measured(1).ms;
-        println!(
-            "{}\t{}\t{}\t{:.0}\t{}\t{:.0}\t{:.3}\t{:.3}\t{:.3}",
-            query.mix,
-            query.template,
-            pulled.messages,
-            real.messages,
-            pulled.bytes,
-            real.bytes,
-            one + (pulled.elapsed - alone.elapsed) / 1e6,
-            real.ms,
-            one,
-        );
+        let outcomes = run_query(query, nodes, costs, 0.0);
+        let on_one = query.measured.iter().find(|found| found.nodes == 1);
+        let one = on_one.map_or(0.0, |found| found.ms);
+        for real in query.measured.iter().filter(|found| found.nodes == nodes) {
+            let Some(at) = WAYS.iter().position(|way| *way == real.way) else {
+                continue;
+            };
+            println!(
+                "{}\t{}\t{}\t{}\t{:.0}\t{}\t{:.0}\t{:.3}\t{:.3}\t{:.3}",
+                query.mix,
+                query.template,
+                real.way,
+                outcomes[at].messages,
+                real.messages,
+                outcomes[at].bytes,
+                real.bytes,
+                one + (outcomes[at].elapsed - alone.elapsed) / 1e6,
+                real.ms,
+                one,
+            );
+        }
     }
 }
 

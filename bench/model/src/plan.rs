@@ -14,13 +14,17 @@ pub struct Query {
     pub weight: u64,
     /// Its joins.
     pub joins: Vec<Join>,
-    /// By number of nodes: milliseconds, messages and bytes about quads.
-    pub measured: Vec<(usize, Measured)>,
+    /// What real nodes took.
+    pub measured: Vec<Measured>,
 }
 
 /// What real nodes took for a query.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Measured {
+    /// How many they were.
+    pub nodes: usize,
+    /// How their joins ran: `pull` or `push`.
+    pub way: String,
     /// Milliseconds.
     pub ms: f64,
     /// Messages about quads that all nodes sent.
@@ -80,25 +84,36 @@ pub fn read(recorded: &Value) -> Result<Vec<Query>, String> {
 
 fn query(value: &Value) -> Result<Query, String> {
     let joins = value["joins"].as_array().ok_or("a query without joins")?;
-    let nodes = value["nodes"].as_object().ok_or("nothing measured")?;
-    let measured = nodes.iter().map(|(name, found)| {
-        let count = name.parse().map_err(|_| "a number of nodes")?;
-        let pull = &found["sent"]["pull"];
-        let number = |value: &Value| value.as_f64().unwrap_or(0.0);
-        let measured = Measured {
-            ms: number(&found["ms"]),
-            messages: number(&pull["messages"]),
-            bytes: number(&pull["bytes"]),
-        };
-        Ok((count, measured))
-    });
+    let mut measured = Vec::new();
+    for (name, ways) in value["nodes"].as_object().ok_or("nothing measured")? {
+        let nodes = name.parse().map_err(|_| "a number of nodes")?;
+        for (way, found) in ways.as_object().ok_or("nodes without ways")? {
+            measured.push(measured_way(nodes, way, found));
+        }
+    }
     Ok(Query {
         mix: value["mix"].as_str().unwrap_or_default().to_owned(),
         template: value["query"].as_str().unwrap_or_default().to_owned(),
         weight: value["weight"].as_u64().unwrap_or(1),
         joins: joins.iter().map(join).collect::<Result<_, String>>()?,
-        measured: measured.collect::<Result<_, String>>()?,
+        measured,
     })
+}
+
+/// Messages about quads are pulled ones and pushed ones: a pushed query may pull in part.
+fn measured_way(nodes: usize, way: &str, found: &Value) -> Measured {
+    let number = |value: &Value| value.as_f64().unwrap_or(0.0);
+    let sent = |what: &str| {
+        let of = |kind: &str| number(&found["sent"][kind][what]);
+        of("pull") + of("push")
+    };
+    Measured {
+        nodes,
+        way: way.to_owned(),
+        ms: number(&found["ms"]),
+        messages: sent("messages"),
+        bytes: sent("bytes"),
+    }
 }
 
 fn join(value: &Value) -> Result<Join, String> {

@@ -352,8 +352,8 @@ pub fn run(tables: &[Table], nodes: usize, groups: Option<usize>, costs: &Costs)
     let network = Rc::new(RefCell::new(Network {
         costs: *costs,
         // The query is sent to all nodes, each of which takes it up.
-        now: vec![costs.latency + 2.0 * costs.message; nodes],
-        work: vec![costs.message; nodes],
+        now: vec![costs.latency + 2.0 * costs.message + costs.participant; nodes],
+        work: vec![costs.message + costs.participant; nodes],
         out: vec![0.0; nodes],
         way_in: vec![0.0; nodes],
         channels: std::iter::repeat_with(VecDeque::new)

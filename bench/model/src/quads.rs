@@ -60,7 +60,10 @@ pub struct Table {
     pub constant: i64,
     /// Where shards are.
     pub placement: Placement,
+    /// By shard; `None`: it has no quads.
     trees: Vec<Option<Quads<MemStore>>>,
+    /// What is read of a shard without quads.
+    empty: Quads<MemStore>,
     txns: Txns,
 }
 
@@ -89,6 +92,7 @@ impl Table {
             step,
             constant,
             trees: trees.collect(),
+            empty: tree(Vec::new()),
             txns: Txns::default(),
             placement,
         }
@@ -139,9 +143,7 @@ impl Table {
         enough: usize,
         (batch, spans): (&mut Batch, &mut Vec<Span>),
     ) -> bool {
-        let Some(trees) = &self.trees[shard] else {
-            return false;
-        };
+        let trees = self.trees[shard].as_ref().unwrap_or(&self.empty);
         let snapshot = self.txns.snapshot(&[], 1);
         let tree = trees.tree(0).expect("its only tree");
         let read = probe.append(tree, &snapshot, ranges, enough, batch, spans);
