@@ -14,6 +14,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::Version;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -123,7 +124,12 @@ impl Client {
         let watched = watch.clone();
         let service = service_fn(move |mut request: hyper::Request<Incoming>| {
             request.extensions_mut().insert(ConnectInfo(peer));
-            answered(router.clone().oneshot(request), watched.clone())
+            let ends_with_connection = request.version() == Version::HTTP_10;
+            answered(
+                router.clone().oneshot(request),
+                watched.clone(),
+                ends_with_connection,
+            )
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -149,10 +155,12 @@ impl Client {
     }
 }
 
-/// The answer to a request, whose client is looked at until the last of it is sent.
+/// The answer to a request, whose client is looked at until the last of it is sent. In HTTP/1.0 the answer ends with
+/// the connection, so that one which is cut has to end otherwise.
 async fn answered(
     answer: impl Future<Output = Result<Response, Infallible>>,
     watch: Watch,
+    ends_with_connection: bool,
 ) -> Result<Response, Infallible> {
     let response = watch.watched(answer).await?;
     if response.body().size_hint().exact().is_some() {
@@ -160,9 +168,15 @@ async fn answered(
     }
     let working = watch.working();
     Ok(response.map(|body| {
-        Body::new(body.map_frame(move |frame| {
+        let body = body.map_frame(move |frame| {
             let _until_the_end = &working;
             frame
+        });
+        Body::new(body.map_err(move |error| {
+            if ends_with_connection {
+                watch.reset();
+            }
+            error
         }))
     }))
 }

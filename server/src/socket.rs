@@ -1,7 +1,7 @@
 //! The connection to a client. It tells that the other end is closed even while nobody reads from it.
 
 use std::future::Future;
-use std::io::IoSlice;
+use std::io::{ErrorKind, IoSlice};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -22,14 +22,15 @@ pub const LOOK: Duration = Duration::from_millis(25);
 /// A client's connection.
 pub struct Socket {
     read: OwnedReadHalf,
-    /// Locked by the task of the connection only, which [`Watch::gone`] is part of.
-    write: Arc<Mutex<OwnedWriteHalf>>,
+    /// Locked by the task of the connection only, which [`Watch::gone`] is part of. `None`: [`Watch::reset`] has been
+    /// called.
+    write: Arc<Mutex<Option<OwnedWriteHalf>>>,
 }
 
 /// Looks at a connection that somebody else has, while there is work for its client.
 #[derive(Clone)]
 pub struct Watch {
-    write: Weak<Mutex<OwnedWriteHalf>>,
+    write: Weak<Mutex<Option<OwnedWriteHalf>>>,
     work: Arc<Work>,
     /// Looks are taken when it ticks, in steps of [`LOOK`].
     ticks: Arc<Ticks>,
@@ -49,7 +50,7 @@ impl Socket {
     /// Takes a connection.
     pub fn new(stream: TcpStream) -> Self {
         let (read, write) = stream.into_split();
-        let write = Arc::new(Mutex::new(write));
+        let write = Arc::new(Mutex::new(Some(write)));
         Self { read, write }
     }
 
@@ -62,8 +63,19 @@ impl Socket {
         }
     }
 
-    fn writer(&self) -> MutexGuard<'_, OwnedWriteHalf> {
+    fn writer(&self) -> MutexGuard<'_, Option<OwnedWriteHalf>> {
         self.write.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What `write` does to the connection, an error after it has been reset.
+    fn poll<T>(
+        &self,
+        write: impl FnOnce(Pin<&mut OwnedWriteHalf>) -> Poll<std::io::Result<T>>,
+    ) -> Poll<std::io::Result<T>> {
+        match &mut *self.writer() {
+            Some(half) => write(Pin::new(half)),
+            None => Poll::Ready(Err(ErrorKind::ConnectionReset.into())),
+        }
     }
 }
 
@@ -102,12 +114,29 @@ impl Watch {
         }
     }
 
+    /// Nothing more is written, and the connection is reset when it is dropped: its end is not taken for that of the
+    /// answer.
+    pub fn reset(&self) {
+        let Some(write) = self.write.upgrade() else {
+            return;
+        };
+        let half = write.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(half) = half {
+            let _ = half.as_ref().set_zero_linger();
+            // Dropped otherwise, it would say that all has been written.
+            half.forget();
+        }
+    }
+
     fn is_closed(&self) -> bool {
         let Some(write) = self.write.upgrade() else {
             return true;
         };
         let write = write.lock().unwrap_or_else(PoisonError::into_inner);
         // What the system has told so far: there is nothing to wait for.
+        let Some(write) = write.as_ref() else {
+            return true;
+        };
         let ready = write.as_ref().ready(Interest::READABLE).now_or_never();
         matches!(ready, Some(Ok(ready)) if ready.is_read_closed())
     }
@@ -135,7 +164,7 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut *self.writer()).poll_write(cx, bytes)
+        self.poll(|half| half.poll_write(cx, bytes))
     }
 
     fn poll_write_vectored(
@@ -143,19 +172,20 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut *self.writer()).poll_write_vectored(cx, slices)
+        self.poll(|half| half.poll_write_vectored(cx, slices))
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.writer().is_write_vectored()
+        let half = self.writer();
+        half.as_ref().is_some_and(AsyncWrite::is_write_vectored)
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut *self.writer()).poll_flush(cx)
+        self.poll(|half| half.poll_flush(cx))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut *self.writer()).poll_shutdown(cx)
+        self.poll(|half| half.poll_shutdown(cx))
     }
 }
 

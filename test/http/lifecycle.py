@@ -3,11 +3,13 @@ options."""
 import contextlib
 import os
 import signal
+import socket
 import ssl
 import subprocess
 import tempfile
 import threading
 import time
+import urllib.parse
 import urllib.request
 
 import psycopg2
@@ -81,6 +83,25 @@ def postgres_restarts(report):
             )
     finally:
         server.remove()
+
+
+def cut_answers(report):
+    """An answer that ends with the connection (HTTP/1.0) is not taken for whole when its time is up."""
+    digits = " ".join(map(str, range(10)))
+    many = "SELECT * {" + "".join(f" VALUES ?v{n} {{ {digits} }}" for n in range(8)) + " }"
+    path = "/sparql?" + urllib.parse.urlencode({"query": many, "timeout": "1"})
+    request = f"GET {path} HTTP/1.0\r\nAccept: text/csv\r\n\r\n"
+    with Endpoint(anonymous="http_reader") as endpoint:
+        with socket.create_connection(("127.0.0.1", endpoint.port), PATIENCE) as client:
+            client.sendall(request.encode())
+            head = client.recv(12)
+            try:
+                while client.recv(1 << 20):
+                    pass
+                end = "closed"
+            except ConnectionResetError:
+                end = "reset"
+        report.check((head, end) == (b"HTTP/1.0 200", "reset"), "an answer that is cut", f"{head} {end}")
 
 
 def server_restarts(report):
@@ -227,5 +248,6 @@ def run(report):
     options(report)
     nodes(report)
     tls(report)
+    cut_answers(report)
     server_restarts(report)
     postgres_restarts(report)
