@@ -256,7 +256,9 @@ class Arriving:
             found = set(cursor.fetchall())
             self.move(shard, port, target.port)
             new = target.query(
-                "insert into quad_stores.arriving values (quad.int_id(9000), quad.int_id(1), %s, 0) returning s, p, o, g", (o,)
+                "insert into quad_stores.arriving values (quad.int_id(9000), quad.int_id(1), %s, 0) "
+                "returning s, p, o, g",
+                (o,),
             )
             cursor.execute("execute of_object")
             got = set(cursor.fetchall())
@@ -268,7 +270,13 @@ class Arriving:
     def run(self):
         for self.sorted_runs in ("off", "on"):
             set_sorted_runs(self.cluster, self.sorted_runs)
-            for check in (self.deletion, self.insertion, self.snapshot_of_before, self.cursor_of_before, self.departure_within_a_transaction):
+            for check in (
+                self.deletion,
+                self.insertion,
+                self.snapshot_of_before,
+                self.cursor_of_before,
+                self.departure_within_a_transaction,
+            ):
                 name = f"{check.__name__.replace('_', ' ')}, sorted runs {self.sorted_runs}"
                 try:
                     self.coordinator.query("select quad.create_store('arriving', distributed => true, shards => 6)")

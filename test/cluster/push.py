@@ -736,7 +736,10 @@ class Push:
         query = QUERIES["groups"].replace(" t ", " quad_stores.many ")
         expected = self.ask(QUERIES["groups"].replace(" t ", " quad_stores.one "))
         first, second = self.cluster.workers
-        find = "select shardid, groupid from citus_shards join pg_dist_placement using (shardid) where table_name = 'quad_shards.many_s'::regclass and nodeport = %s limit 1"
+        find = (
+            "select shardid, groupid from citus_shards join pg_dist_placement using (shardid) "
+            "where table_name = 'quad_shards.many_s'::regclass and nodeport = %s limit 1"
+        )
         shard, group = self.cluster.coordinator.query(find, (first.port,))[0]
         tell = "update pg_dist_placement set groupid = %s where shardid = %s"
         second.query(tell, (0, shard))

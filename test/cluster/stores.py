@@ -1702,7 +1702,8 @@ class Checks:
                             self.execute("set statement_timeout = '200ms'", node=node)
                             self.refused("57014", delete, (quad[0],), node)
                             self.execute("reset statement_timeout", node=node)
-                            deleting = threading.Thread(target=self.execute, args=(delete, (quad[0],), node), daemon=True)
+                            arguments = (delete, (quad[0],), node)
+                            deleting = threading.Thread(target=self.execute, args=arguments, daemon=True)
                             deleting.start()
                             deleting.join(0.2)
                             same("waits", deleting.is_alive(), True)
@@ -2081,7 +2082,10 @@ class Checks:
         """Rebuilds wait for readers of two shards; each of these readers comes to the shard of the other one."""
         shards = {}
         for subject in {s for s, _, _, _ in self.quads}:
-            sql = "select shardid, nodeport from citus_shards where shardid = get_shard_id_for_distribution_column('quad_shards.films_s', (%s)::bigint)"
+            sql = (
+                "select shardid, nodeport from citus_shards "
+                "where shardid = get_shard_id_for_distribution_column('quad_shards.films_s', (%s)::bigint)"
+            )
             shard, port = self.rows(sql, (subject,))[0]
             shards[port] = (shard, subject)
         (_, first), (_, second) = sorted(shards[worker.port] for worker in self.cluster.workers)
@@ -2093,7 +2097,8 @@ class Checks:
                     # Their shards stay locked on the other nodes until the transaction ends.
                     cursor.execute("begin isolation level repeatable read; set local statement_timeout = '20s'")
                     cursor.execute(read, (subject,))
-            rebuilding = threading.Thread(target=self.execute, args=("select quad.rebuild('quad_stores.films')",), daemon=True)
+            rebuild = ("select quad.rebuild('quad_stores.films')",)
+            rebuilding = threading.Thread(target=self.execute, args=rebuild, daemon=True)
             rebuilding.start()
             rebuilding.join(1)
             same("waits", rebuilding.is_alive(), True)
@@ -2372,7 +2377,8 @@ class Checks:
                         if "could not find valid entry for shard" not in str(error):
                             wrong.append(str(error))
 
-        clients = [threading.Thread(target=work, args=client, daemon=True) for client in enumerate(self.cluster.servers[:3])]
+        numbered = enumerate(self.cluster.servers[:3])
+        clients = [threading.Thread(target=work, args=client, daemon=True) for client in numbered]
         for client in clients:
             client.start()
         try:

@@ -78,14 +78,16 @@ SELECT under_attack($$SELECT pg_catalog.count(*) > 0 FROM quad.stores$$, 'true')
 
 -- What triggers and policies call runs under the path of the caller, or its own.
 CREATE TABLE public.audit (n int);
-CREATE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql SET search_path = public AS $$BEGIN INSERT INTO audit VALUES (1); RETURN NULL; END$$;
+CREATE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql SET search_path = public AS $$
+BEGIN INSERT INTO audit VALUES (1); RETURN NULL; END$$;
 CREATE TRIGGER note AFTER INSERT ON quad_stores.main FOR EACH ROW EXECUTE FUNCTION public.note();
 SELECT lives_ok($$SELECT quad.update('INSERT DATA { <http://x/a> <http://x/b> 1 }')$$, 'a trigger of an update');
 SELECT is((SELECT count(*) FROM public.audit), 1::bigint, 'has run');
 DROP TRIGGER note ON quad_stores.main;
 CREATE TABLE public.acl (g bigint);
 INSERT INTO public.acl VALUES (0);
-CREATE FUNCTION public.may(g bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$BEGIN RETURN EXISTS (SELECT FROM acl WHERE acl.g = may.g); END$$;
+CREATE FUNCTION public.may(g bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN RETURN EXISTS (SELECT FROM acl WHERE acl.g = may.g); END$$;
 CREATE ROLE quad_path_reader;
 GRANT SELECT ON quad_stores.main, public.acl TO quad_path_reader;
 CREATE POLICY listed ON quad_stores.main USING (public.may(g));

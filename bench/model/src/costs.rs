@@ -20,8 +20,8 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// Nodes of one machine with two processors, on loopback: 80 us for an empty round trip. Measured (1 million triples,
-    /// 2026-11): joins with 500 to 7,000 rows, and pushed ones of a few rows.
+    /// Nodes of one machine with two processors, on loopback: 80 us for an empty round trip. Measured (1 million
+    /// triples, 2026-11): joins with 500 to 7,000 rows, and pushed ones of a few rows.
     pub const LOOPBACK: Self = Self {
         latency: 10_000.0,
         byte: 0.3,

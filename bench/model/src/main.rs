@@ -88,7 +88,10 @@ fn print_mix(mix: &str, queries: &[&Query], (network, costs): (&str, &Costs), sk
 /// Each query on so many nodes, pulled and pushed, beside what was measured. Time: that of one node, as measured, and
 /// what the model adds.
 fn print_queries(queries: &[Query], nodes: usize) {
-    println!("mix\tquery\tway\tmessages\tmessages measured\tbytes\tbytes measured\tms\tms measured\tms measured on one node");
+    println!(
+        "mix\tquery\tway\tmessages\tmessages measured\tbytes\tbytes measured\tms\tms measured\t\
+         ms measured on one node"
+    );
     for query in queries {
         let costs = &Costs::LOOPBACK;
         let [alone, ..] = run_query(query, 1, costs, 0.0);

@@ -11,12 +11,12 @@ use pgrx::pg_sys::panic::CaughtError;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
-use super::connection::lost_after;
 use crate::catalog::names::c_string;
 use crate::pg::compat::CatalogPath;
 use crate::pg::error::{raise, raise_hint};
 use crate::pg::guc::{self, with_settings};
 use crate::pg::interrupt::interrupt;
+use crate::settings::node_timeout;
 
 /// Function of Citus' library that runs a command on every other node in the caller's transaction
 /// (`transaction/worker_transaction.c`). Citus itself sends its metadata with it, over the same connections.
@@ -186,7 +186,7 @@ pub fn prepared() -> HashSet<String> {
             let lists = answers.iter().filter_map(|row| row[2].as_deref());
             return lists.flat_map(str::lines).map(str::to_owned).collect();
         };
-        if since.elapsed() > lost_after() {
+        if since.elapsed() > node_timeout() {
             let node = silent[0].as_deref().unwrap_or("?");
             raise_hint(
                 PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE,

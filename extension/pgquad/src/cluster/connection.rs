@@ -82,11 +82,6 @@ pub fn poll_time() -> Duration {
     Duration::from_micros(settings::NODE_POLL_TIME.get().max(0) as u64)
 }
 
-/// Time after which a node that acknowledges nothing counts as lost.
-pub fn lost_after() -> Duration {
-    Duration::from_millis(settings::NODE_TIMEOUT.get().max(1) as u64)
-}
-
 #[pg_guard]
 unsafe extern "C-unwind" fn at_transaction_end(
     event: pg_sys::XactEvent::Type,

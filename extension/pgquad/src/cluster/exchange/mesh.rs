@@ -15,7 +15,8 @@ use super::event_set::EventSet;
 use super::links::Links;
 use super::listener::{wants_seals, with_listener};
 use super::peers::{take_kept, Connected, Mesh, Peer};
-use crate::cluster::{connection, secret};
+use crate::cluster::secret;
+use crate::settings;
 use crate::term::random_bytes;
 
 /// Most connections that have not shown who they are, beyond those that are expected. Further ones wait in the kernel.
@@ -291,7 +292,7 @@ fn is_connected(socket: &Socket) -> io::Result<bool> {
 /// Sets what all sockets have: they do not block, send at once, and notice a peer that is silent for
 /// `quad.node_timeout`, with probes from a third of that time on.
 fn prepare(socket: &Socket) -> io::Result<()> {
-    let patience = connection::lost_after();
+    let patience = settings::node_timeout();
     let keepalive = TcpKeepalive::new()
         .with_time((patience / 3).max(Duration::from_secs(1)))
         .with_interval((patience / 9).max(Duration::from_secs(1)))
