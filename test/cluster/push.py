@@ -187,7 +187,7 @@ class Push:
             self.computed_terms, self.fed_rows, self.fed_rows_of_one_snapshot,
             self.participants_are_started_for_much, self.stores_on_some_of_the_nodes, self.what_is_not_pushed, self.settings_of_the_session,
             self.snapshots, self.limits, self.cancels, self.errors, self.roles, self.many_at_once,
-            self.full_nodes, self.nodes_that_disagree, self.limits_of_roles, self.nothing_stays,
+            self.nodes_that_disagree, self.limits_of_roles, self.full_nodes, self.nothing_stays,
         ]:
             try:
                 check()
@@ -718,7 +718,7 @@ class Push:
                 self.report.check(Counter(map(repr, cursor.fetchall())) == expected, "a node that is full: answer")
                 cursor.execute("explain (analyze, costs off, timing off, summary off) " + query)
                 plan = "\n".join(line for (line,) in cursor.fetchall())
-                self.report.check("Exchange: pull (no connection to node" in plan, "a node that is full: plan", plan)
+                self.report.check("takes no connections of others)" in plan, "a node that is full: plan", plan)
                 cursor.execute("set quad.exchange_mode = push")
                 try:
                     cursor.execute(query)
@@ -728,8 +728,16 @@ class Push:
             finally:
                 for other in crowd:
                     other.close()
+            wait_until("the node has room", self.has_room)
             cursor.execute(query)
             self.report.check(Counter(map(repr, cursor.fetchall())) == expected, "a node that was full: push")
+
+    def has_room(self):
+        try:
+            self.cluster.workers[0].connect().close()
+        except psycopg2.OperationalError:
+            return False
+        return True
 
     def nodes_that_disagree(self):
         """A join is pulled while one node has not heard of a shard that was moved; a push says so."""
@@ -753,6 +761,7 @@ class Push:
                 self.report.check(False, "a node that disagrees: push", "has answered")
             except psycopg2.Error as error:
                 self.report.check(error.pgcode == "40001", "a node that disagrees: push", str(error))
+                self.connections[0].close()
                 self.connections[0] = self.cluster.coordinator.connect()
         finally:
             second.query(tell, (group, shard))

@@ -195,7 +195,7 @@ fn range_count(
 
 /// Rebuilds a quad table bottom-up with other orders, inner fanout or leaf size (settings as `quad.orders`,
 /// `quad.inner_fanout`, `quad.leaf_quads`; NULL = as it is). Needs ownership and an exclusive lock, as VACUUM FULL
-/// does. The shards of a distributed store are rebuilt one by one, each in a transaction of its own.
+/// does. The shards of a distributed store are rebuilt each in a transaction of its own, up to 16 of a node at once.
 #[pg_extern(
     sql = "CREATE FUNCTION quad.rebuild(relation regclass, orders text DEFAULT NULL, inner_fanout text DEFAULT NULL, leaf_quads text DEFAULT NULL)
     RETURNS void VOLATILE PARALLEL UNSAFE LANGUAGE c AS 'MODULE_PATHNAME', '@FUNCTION_NAME@';"
@@ -218,8 +218,11 @@ fn rebuild(
             format!("must be owner of table {name}"),
         );
     }
-    // The rebuild wants the relation open nowhere else in this session.
+    // The rebuild wants the relation open nowhere else in this session, and no lock of it: two that hold one would wait
+    // for each other.
     drop(relation);
+    // SAFETY: `open` has locked it twice, and one of these locks was the relation's.
+    unsafe { pg_sys::UnlockRelationOid(oid, pg_sys::AccessShareLock as pg_sys::LOCKMODE) };
     if let Some(sides) = sides {
         return rebuild::shards(sides, orders, inner_fanout, leaf_quads);
     }

@@ -152,11 +152,6 @@ pub static EXCHANGE_MIN_QUADS: GucSetting<i32> = GucSetting::<i32>::new(200_000)
 pub static NODE_CONNECT_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 /// Milliseconds after which a node that does not acknowledge what it was sent counts as lost: `quad.node_timeout`.
 pub static NODE_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(30_000);
-
-/// Time after which a node that acknowledges nothing counts as lost.
-pub fn node_timeout() -> Duration {
-    Duration::from_millis(NODE_TIMEOUT.get().max(1) as u64)
-}
 /// Microseconds for which an answer, or the next message of a transaction, that should come soon is looked for before
 /// the process sleeps: `quad.node_poll_time`. Between transactions it is four times as long. Measured on three nodes of
 /// two processors, Explore 1M, one client: 1.2 times the mixes of 0 where answers are looked for. With eight clients
@@ -186,6 +181,11 @@ pub static HTTP_CA_FILE: GucSetting<Option<CString>> =
 pub static HTTP_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(30_000);
 /// Largest answer that is taken, in kilobytes: `quad.http_max_size`.
 pub static HTTP_MAX_SIZE: GucSetting<i32> = GucSetting::<i32>::new(1 << 20);
+
+/// Time after which a node that acknowledges nothing counts as lost.
+pub fn node_timeout() -> Duration {
+    Duration::from_millis(NODE_TIMEOUT.get().max(1) as u64)
+}
 
 /// Registers the settings; called once from `_PG_init`, before what reads them.
 pub fn init() {

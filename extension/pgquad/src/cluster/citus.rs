@@ -13,7 +13,7 @@ use pgrx::{pg_sys, PgSqlErrorCode};
 
 use crate::catalog::names::c_string;
 use crate::pg::compat::CatalogPath;
-use crate::pg::error::{raise, raise_hint};
+use crate::pg::error::{raise, raise_all, raise_hint};
 use crate::pg::guc::{self, with_settings};
 use crate::pg::interrupt::interrupt;
 use crate::settings::node_timeout;
@@ -188,9 +188,10 @@ pub fn prepared() -> HashSet<String> {
         };
         if since.elapsed() > node_timeout() {
             let node = silent[0].as_deref().unwrap_or("?");
-            raise_hint(
+            raise_all(
                 PgSqlErrorCode::ERRCODE_CONNECTION_FAILURE,
                 format!("node {node} does not tell which transactions are prepared on it"),
+                silent[2].as_deref().unwrap_or_default(),
                 "Run the statement again when the node answers.",
             );
         }

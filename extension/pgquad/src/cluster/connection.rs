@@ -50,7 +50,7 @@ const MAX_IDLE_SESSIONS: usize = 4;
 thread_local! {
     static IDLE: RefCell<Vec<Session>> = const { RefCell::new(Vec::new()) };
     /// The generation of the map when idle sessions were last compared with its nodes.
-    static GENERATION: Cell<u64> = const { Cell::new(0) };
+    static SEEN_GENERATION: Cell<u64> = const { Cell::new(0) };
     /// Scopes of running statements, by the snapshot of the statement.
     static SCOPES: RefCell<Vec<(pg_sys::Snapshot, Weak<Scope>)>> = const { RefCell::new(Vec::new()) };
     /// The scope of a transaction whose snapshot lasts as long as it does.
@@ -713,8 +713,9 @@ fn asking_role() -> pg_sys::Oid {
 /// Closes idle sessions to nodes that have been removed or moved to another address since the last call.
 fn close_sessions_of_removed_nodes() {
     let generation = map::generation();
-    if GENERATION.replace(generation) != generation {
+    if SEEN_GENERATION.get() != generation {
         let nodes = map::nodes();
+        SEEN_GENERATION.set(generation);
         IDLE.with_borrow_mut(|idle| idle.retain(|session| nodes.contains(&session.node)));
     }
 }

@@ -26,6 +26,21 @@ pub fn attempt<T>(body: impl Fn() -> T) -> Result<T, String> {
     })
 }
 
+/// Runs `body` in a subtransaction; `None` where it raises an error of this code. Other errors pass through.
+pub fn unless<T>(code: PgSqlErrorCode, body: impl Fn() -> T) -> Option<T> {
+    match within(None, body) {
+        Ok(value) => Some(value),
+        Err(error) => match &*error {
+            CaughtError::PostgresError(report) | CaughtError::ErrorReport(report)
+                if report.sql_error_code() == code =>
+            {
+                None
+            }
+            _ => error.rethrow(),
+        },
+    }
+}
+
 /// Runs `body` in a subtransaction, which is rolled back when it raises an error. The locks that it takes stay with
 /// `owner`, or with the current one.
 pub fn within<T>(

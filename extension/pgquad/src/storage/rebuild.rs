@@ -13,12 +13,15 @@ use crate::pg::subtransaction;
 use pgquad_btree::{
     key_of, quad_of, Entry, Key, Options, Order, Quad, TxnStatus, XidStatus, FROZEN_XID,
 };
-use pgrx::pg_sys;
+use pgrx::{pg_sys, PgSqlErrorCode};
 use std::cell::RefCell;
+use std::ops::Range;
 use std::time::Duration;
 
-/// How long a rebuild waits for the readers of a shard at a time, and how long it leaves the lock to others then.
-const SHARD_LOCK_WAIT: &str = "500ms";
+/// Milliseconds for which a rebuild waits for the readers of a shard, at first and at most, before it leaves the lock to
+/// others. At most is longer than `deadlock_timeout`, so that circles within a node are seen.
+const SHARD_LOCK_WAITS_MS: Range<u64> = 500..8_000;
+/// How long it leaves it to them.
 const SHARD_LOCK_PAUSE: Duration = Duration::from_millis(100);
 
 thread_local! {
@@ -87,8 +90,11 @@ fn lock(oid: pg_sys::Oid) {
     if !is_patient {
         return wait();
     }
-    let a_moment = || with_settings(&[(c"lock_timeout", SHARD_LOCK_WAIT)], wait);
-    while subtransaction::attempt(a_moment).is_err() {
+    let mut limit = SHARD_LOCK_WAITS_MS.start;
+    let within = |limit: u64| with_settings(&[(c"lock_timeout", &limit.to_string())], wait);
+    let code = PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE;
+    while subtransaction::unless(code, || within(limit)).is_none() {
+        limit = SHARD_LOCK_WAITS_MS.end.min(limit * 2);
         interrupt();
         std::thread::sleep(SHARD_LOCK_PAUSE);
     }

@@ -80,8 +80,8 @@ impl Participants {
     /// One participant on each of these groups of nodes, under the snapshots of these names where there are some.
     ///
     /// # Errors
-    /// The place of a group that no session can be made to, and why, where `quad.exchange_mode` is `auto`.
-    pub fn open(groups: &[i32], snapshots: &[String]) -> Result<(Self, Meeting), (usize, String)> {
+    /// A node that no session can be made to, where `quad.exchange_mode` is `auto`.
+    pub fn open(groups: &[i32], snapshots: &[String]) -> Result<(Self, Meeting), Unlinked> {
         let sessions = groups.iter().map(|&group| Session::take(group, Mode::Push));
         let mut sessions: Vec<Session> = sessions.collect();
         let is_new = |session: &&mut Session| session.connecting.is_some();
@@ -89,7 +89,8 @@ impl Participants {
         connecting::connect(&mut new);
         let failed = |(n, session): (usize, &Session)| {
             let why = session.connecting.as_ref()?.failed.clone()?;
-            Some((n, why))
+            let (from, to) = (n, n);
+            Some(Unlinked { from, to, why })
         };
         if let Some(failed) = sessions.iter().enumerate().find_map(failed) {
             sessions.into_iter().for_each(|session| {
@@ -207,7 +208,7 @@ impl Participants {
     /// Two of them cannot be linked, or one sees shards at other places.
     pub fn linked(&mut self) -> Result<(), Refusal> {
         let mut silent: Vec<usize> = (0..self.sessions.len()).collect();
-        let mut left_alone = None;
+        let (mut apart, mut left_alone) = (None, None);
         while !silent.is_empty() {
             let mut still = Vec::new();
             for from in silent {
@@ -225,16 +226,21 @@ impl Participants {
                         let peer = peer as usize;
                         let (from, to) = (from.min(peer), from.max(peer));
                         let unlinked = Unlinked { from, to, why };
-                        if !closed {
-                            return Err(Refusal::Unlinked(unlinked));
+                        if closed {
+                            left_alone.get_or_insert(unlinked);
+                        } else {
+                            apart.get_or_insert(unlinked);
                         }
-                        left_alone.get_or_insert(unlinked);
                     }
                     _ => damaged(Damaged),
                 }
             }
+            // Whoever sees shards elsewhere takes no connections any more.
             if self.moved {
                 return Err(Refusal::Moved);
+            }
+            if let Some(unlinked) = apart {
+                return Err(Refusal::Unlinked(unlinked));
             }
             silent = still;
             self.wait_for(&silent);

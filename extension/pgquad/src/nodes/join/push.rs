@@ -308,14 +308,14 @@ impl QuadJoin {
         start.rows = Some((rows.len, columns.collect()));
         let pushed = self.start_participants(start, &groups);
         if pushed.is_none() {
-            // They cannot be linked: the batches to come are pulled, too.
+            // Nor will the batches to come be pushed.
             self.for_fed_rows = None;
         }
         pushed
     }
 
-    /// Begins the join on the nodes of these groups; none where they cannot be linked and the join may be pulled as
-    /// well. No row has been read by then.
+    /// Begins the join on the nodes of these groups; none where they cannot be reached or linked, or see shards at other
+    /// places, and the join may be pulled as well. No row has been read by then.
     fn start_participants(&mut self, mut start: Start, groups: &[i32]) -> Option<Pushed> {
         // One push reads each node in one snapshot of its own. Many, beside what is pulled, read the statement's.
         let is_shared = has_transaction_snapshot() || self.outer_input.is_some();
@@ -327,10 +327,10 @@ impl QuadJoin {
         let opened = Participants::open(groups, &snapshots);
         let (mut participants, meeting) = match opened {
             Ok(opened) => opened,
-            Err((n, why)) => {
-                let node = map::node(groups[n]).name();
-                let message = format!("no connection to node {node} could be made: {why}");
-                self.report.refused = Some(message.into());
+            Err(unlinked) => {
+                let names = groups.iter().map(|&group| map::node(group).name());
+                let names: Vec<String> = names.collect();
+                self.report.refused = Some(unlinked_nodes(unlinked, groups, &names));
                 return None;
             }
         };
@@ -396,7 +396,7 @@ fn unlinked_nodes(unlinked: Unlinked, groups: &[i32], names: &[String]) -> Refus
     let message = why_unlinked(from_name, to_name);
     let code = PgSqlErrorCode::ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION;
     let ports = match from == to {
-        true => "quad.exchange_ports must have a port for each session that takes part in joins of distributed stores",
+        true => "The node must have a connection, and quad.exchange_ports a port, for each session that takes part in joins of distributed stores",
         false => "Open the ports of quad.exchange_ports between the nodes",
     };
     let hint = format!("{ports}, or set quad.exchange_mode to pull.");
