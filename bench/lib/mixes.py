@@ -159,10 +159,7 @@ def ask_each(server, asked, options, file, key, more=None, warm=0):
     milliseconds by store in the order of the queries, None where one failed, and what the comparison of the answers
     says."""
     found = peers.available(options.peers.split(",") if options.peers else [])
-    own = [
-        contextlib.nullcontext(["--postgres", f"{name}={dsn(of)}"])
-        for name, of in {OWN: server, **(more or {})}.items()
-    ]
+    own = [["--postgres", f"{name}={dsn(of)}"] for name, of in {OWN: server, **(more or {})}.items()]
 
     # A peer's server runs in its own turn only: some go on with a query that has taken too long, at the expense of who
     # comes next.
@@ -176,11 +173,17 @@ def ask_each(server, asked, options, file, key, more=None, warm=0):
             log.write(json.dumps({"mix": 0, "pos": position, "query_nr": position, "sparql": query}) + "\n")
         log.flush()
         limit = ["--timeout", str(options.timeout), "--no-floor"]
-        with contextlib.ExitStack() as stack:
-            targets = [word for turn in [*own, *map(served, found)] for word in stack.enter_context(turn)]
-            results = {"check": replay(log.name, targets, "--rounds", "0", *limit)["check"], "runs": []}
+
+        def compared(targets):
+            return replay(log.name, targets, "--rounds", "0", *limit)["check"]
+
+        results = {"check": compared([word for target in own for word in target]), "runs": []}
+        for peer in found:
+            with served(peer) as target:
+                check = compared([*own[0], *target])
+            results["check"] |= {store: outcome for store, outcome in check.items() if store != OWN}
         for number in range(options.rounds):
-            turns = [*own, *map(served, found)]
+            turns = [*map(contextlib.nullcontext, own), *map(served, found)]
             for turn in range(len(turns)):
                 with turns[(turn + number) % len(turns)] as target:
                     run = replay(log.name, target, "--passes", "1", "--warm-mixes", str(warm), "--rounds", "1", "--check-every", "0", *limit)
