@@ -18,8 +18,8 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::time::Duration;
 
-/// Milliseconds for which a rebuild waits for the readers of a shard, at first and at most, before it leaves the lock to
-/// others. At most is longer than `deadlock_timeout`, so that circles within a node are seen.
+/// Milliseconds for which a rebuild waits for the readers of a shard, at first and at most, before it leaves the lock
+/// to others. At most is longer than `deadlock_timeout`, so that circles within a node are seen.
 const SHARD_LOCK_WAITS_MS: Range<u64> = 500..8_000;
 /// How long it leaves it to them.
 const SHARD_LOCK_PAUSE: Duration = Duration::from_millis(100);

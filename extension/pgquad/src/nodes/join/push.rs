@@ -314,8 +314,8 @@ impl QuadJoin {
         pushed
     }
 
-    /// Begins the join on the nodes of these groups; none where they cannot be reached or linked, or see shards at other
-    /// places, and the join may be pulled as well. No row has been read by then.
+    /// Begins the join on the nodes of these groups; none where they cannot be reached or linked, or see shards at
+    /// other places, and the join may be pulled as well. No row has been read by then.
     fn start_participants(&mut self, mut start: Start, groups: &[i32]) -> Option<Pushed> {
         // One push reads each node in one snapshot of its own. Many, beside what is pulled, read the statement's.
         let is_shared = has_transaction_snapshot() || self.outer_input.is_some();
@@ -396,7 +396,8 @@ fn unlinked_nodes(unlinked: Unlinked, groups: &[i32], names: &[String]) -> Refus
     let message = why_unlinked(from_name, to_name);
     let code = PgSqlErrorCode::ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION;
     let ports = match from == to {
-        true => "The node must have a connection, and quad.exchange_ports a port, for each session that takes part in joins of distributed stores",
+        true => "The node must have a connection, and quad.exchange_ports a port, for each session that takes part in \
+                 joins of distributed stores",
         false => "Open the ports of quad.exchange_ports between the nodes",
     };
     let hint = format!("{ports}, or set quad.exchange_mode to pull.");
