@@ -46,6 +46,10 @@ struct Work {
 /// Work for a client, until this is dropped. A connection has one at a time.
 pub struct Working(Arc<Work>);
 
+fn locked(write: &Mutex<Option<OwnedWriteHalf>>) -> MutexGuard<'_, Option<OwnedWriteHalf>> {
+    write.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Socket {
     /// Takes a connection.
     pub fn new(stream: TcpStream) -> Self {
@@ -63,16 +67,12 @@ impl Socket {
         }
     }
 
-    fn writer(&self) -> MutexGuard<'_, Option<OwnedWriteHalf>> {
-        self.write.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// What `write` does to the connection, an error after it has been reset.
     fn poll<T>(
         &self,
         write: impl FnOnce(Pin<&mut OwnedWriteHalf>) -> Poll<std::io::Result<T>>,
     ) -> Poll<std::io::Result<T>> {
-        match &mut *self.writer() {
+        match &mut *locked(&self.write) {
             Some(half) => write(Pin::new(half)),
             None => Poll::Ready(Err(ErrorKind::ConnectionReset.into())),
         }
@@ -120,7 +120,7 @@ impl Watch {
         let Some(write) = self.write.upgrade() else {
             return;
         };
-        let half = write.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let half = locked(&write).take();
         if let Some(half) = half {
             let _ = half.as_ref().set_zero_linger();
             // Dropped otherwise, it would say that all has been written.
@@ -132,12 +132,12 @@ impl Watch {
         let Some(write) = self.write.upgrade() else {
             return true;
         };
-        let write = write.lock().unwrap_or_else(PoisonError::into_inner);
-        // What the system has told so far: there is nothing to wait for.
-        let Some(write) = write.as_ref() else {
+        let half = locked(&write);
+        let Some(half) = half.as_ref() else {
             return true;
         };
-        let ready = write.as_ref().ready(Interest::READABLE).now_or_never();
+        // What the system has told so far: there is nothing to wait for.
+        let ready = half.as_ref().ready(Interest::READABLE).now_or_never();
         matches!(ready, Some(Ok(ready)) if ready.is_read_closed())
     }
 }
@@ -176,7 +176,7 @@ impl AsyncWrite for Socket {
     }
 
     fn is_write_vectored(&self) -> bool {
-        let half = self.writer();
+        let half = locked(&self.write);
         half.as_ref().is_some_and(AsyncWrite::is_write_vectored)
     }
 

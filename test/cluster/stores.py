@@ -1731,7 +1731,7 @@ class Checks:
         self.execute("select quad.drop_store('half')")
 
     def exclusive_statements_wait_for_readers(self):
-        """TRUNCATE and DROP wait for a reader of another node before they take any shard from it, so that it goes on."""
+        """TRUNCATE and DROP wait for a reader of another node before they take any shard from it: it goes on."""
         statements = {"truncated": "truncate quad_stores.truncated", "dropped": "select quad.drop_store('dropped')"}
         for name, statement in statements.items():
             self.execute(f"select quad.create_store('{name}', distributed => true, shards => 6)")
@@ -1760,7 +1760,10 @@ class Checks:
         """A statement writes to one table after the other. Another transaction deletes or inserts the same quads, and
         commits, when only the first one has been written to. A trigger of the first table's shard lets it."""
         lock = 4711
-        place = "select shard_name, nodeport from citus_shards where shardid = get_shard_id_for_distribution_column('quad_shards.films_s', (%s)::bigint)"
+        place = (
+            "select shard_name, nodeport from citus_shards "
+            "where shardid = get_shard_id_for_distribution_column('quad_shards.films_s', (%s)::bigint)"
+        )
         for server in self.cluster.servers:
             server.query("set citus.enable_ddl_propagation = off; create function public.wait_here() returns trigger language plpgsql as "
                          f"$$ begin perform pg_advisory_xact_lock_shared({lock}); return null; end $$")

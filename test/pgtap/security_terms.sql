@@ -96,7 +96,8 @@ select pg_temp.refused(format(sql, 'own'::regclass::oid), sql) from (values
     ('lock table own in access exclusive mode;
       explain analyze create table public.pg_temp_%s using quad as select * from heap'),
     ('lock table own in access exclusive mode;
-      create table public.pg_temp_%1$s (like own) using quad; insert into public.pg_temp_%1$s select * from heap')) v(sql);
+      create table public.pg_temp_%1$s (like own) using quad;
+      insert into public.pg_temp_%1$s select * from heap')) v(sql);
 select pg_temp.refused('create table strict (s bigint not null, p bigint not null, o bigint not null, g bigint not null) using heap; insert into strict select * from heap;
     alter table strict set access method quad', 'ALTER TABLE');
 select pg_temp.refused('create function public.other() returns trigger language plpgsql as ''begin select id into new.s from ids; return new; end'';

@@ -12,11 +12,14 @@ pub fn look_up<T>(find: impl Fn(&mut State) -> Option<T>) -> Option<T> {
     if found.is_some() || Layout::current().tables.languages != pg_sys::InvalidOid {
         return found;
     }
+    ask();
+    with_state(find)
+}
+
+/// Takes in the numbers that another node knows.
+pub fn ask() {
     let all = remote::languages();
-    with_state(|state| {
-        state.languages.note(all);
-        find(state)
-    })
+    with_state(|state| state.languages.note(all));
 }
 
 /// The numbers of the languages of encoded terms in a distributed dictionary. New languages get numbers while there are

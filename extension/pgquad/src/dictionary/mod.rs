@@ -537,14 +537,21 @@ fn read_here<T: Copy + Ord>(
 /// What `body` makes of the language tag with this number ([`TermId::language_number`]), as a string; `None` when no
 /// tag has the number.
 pub fn with_language<T>(number: u16, body: impl FnOnce(&TermBuf) -> T) -> Option<T> {
-    let is_known = |state: &mut State| state.languages.term(&state.layout.tables, number).is_some();
+    let mut body = Some(body);
+    let mut find = || {
+        with_state(|state| {
+            let term = state.languages.term(&state.layout.tables, number)?;
+            body.take().map(|body| body(term))
+        })
+    };
+    let found = find();
+    if found.is_some() || Layout::current().shards.is_none() {
+        return found;
+    }
     // A number in an id has been given out. This node's copy of the table may be behind: a commit reaches one node
     // after the other.
-    if !with_state(is_known) && Layout::current().shards.is_some() {
-        let all = remote::languages();
-        with_state(|state| state.languages.note(all));
-    }
-    with_state(|state| state.languages.term(&state.layout.tables, number).map(body))
+    language_numbers::ask();
+    find()
 }
 
 /// Numbers of language tags; it may lack some that were given out lately.
@@ -573,13 +580,14 @@ fn fits(id: TermId, encoded: &str) -> bool {
 
 /// Ids by hash, from the cache or the tables, wherever they are.
 fn find_hashes(hashes: &[u128]) -> Vec<Option<TermId>> {
-    let mut layout = Layout::newest();
-    let mut ids = find_here(hashes);
-    // A shard that came here meanwhile has been looked for on neither node.
-    while !Rc::ptr_eq(&layout, &Layout::current()) {
-        layout = Layout::current();
-        ids = find_here(hashes);
-    }
+    let (layout, mut ids) = loop {
+        let layout = Layout::newest();
+        let ids = find_here(hashes);
+        // A shard that came here meanwhile would have been looked in on neither node.
+        if Rc::ptr_eq(&layout, &Layout::current()) {
+            break (layout, ids);
+        }
+    };
     if let Some(shards) = &layout.shards {
         let elsewhere = |n: usize| shards.here(shards.of_hash(hashes[n])).is_none();
         let missing: Vec<usize> = (0..ids.len())

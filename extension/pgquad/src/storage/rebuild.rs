@@ -83,11 +83,8 @@ fn lock(oid: pg_sys::Oid) {
     // SAFETY: within a transaction, of an oid that may be that of no relation.
     let wait = || unsafe { pg_sys::LockRelationOid(oid, pg_sys::AccessExclusiveLock as i32) };
     // SAFETY: a look-up by oid; plain session state.
-    let is_patient = unsafe {
-        pg_sys::LockTimeout == 0
-            && distributed_store::is_shard_schema(pg_sys::get_rel_namespace(oid))
-    };
-    if !is_patient {
+    let (schema, own_timeout) = unsafe { (pg_sys::get_rel_namespace(oid), pg_sys::LockTimeout) };
+    if own_timeout != 0 || !distributed_store::is_shard_schema(schema) {
         return wait();
     }
     let mut limit = SHARD_LOCK_WAITS_MS.start;

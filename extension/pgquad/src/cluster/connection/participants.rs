@@ -93,11 +93,8 @@ impl Participants {
             Some(Unlinked { from, to, why })
         };
         if let Some(failed) = sessions.iter().enumerate().find_map(failed) {
-            sessions.into_iter().for_each(|session| {
-                if session.connecting.is_none() {
-                    session.keep();
-                }
-            });
+            let there = sessions.into_iter().filter(|s| s.connecting.is_none());
+            there.for_each(Session::keep);
             return Err(failed);
         }
         let mut new: Vec<&mut Session> = sessions.iter_mut().filter(is_new).collect();

@@ -324,8 +324,7 @@ impl QuadJoin {
             true => Scope::of_snapshot(unsafe { pg_sys::GetActiveSnapshot() }).export(groups),
             false => Vec::new(),
         };
-        let opened = Participants::open(groups, &snapshots);
-        let (mut participants, meeting) = match opened {
+        let (mut participants, meeting) = match Participants::open(groups, &snapshots) {
             Ok(opened) => opened,
             Err(unlinked) => {
                 let names = groups.iter().map(|&group| map::node(group).name());
