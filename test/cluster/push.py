@@ -187,7 +187,8 @@ class Push:
             self.computed_terms, self.fed_rows, self.fed_rows_of_one_snapshot,
             self.participants_are_started_for_much, self.stores_on_some_of_the_nodes, self.what_is_not_pushed, self.settings_of_the_session,
             self.snapshots, self.limits, self.cancels, self.errors, self.roles, self.many_at_once,
-            self.nodes_that_disagree, self.limits_of_roles, self.full_nodes, self.nothing_stays,
+            self.nodes_that_disagree, self.limits_of_roles, self.full_nodes,
+            self.slow_clients, self.parts_of_one_snapshot, self.savepoints_between_batches, self.nothing_stays,
         ]:
             try:
                 check()
@@ -731,6 +732,76 @@ class Push:
             wait_until("the node has room", self.has_room)
             cursor.execute(query)
             self.report.check(Counter(map(repr, cursor.fetchall())) == expected, "a node that was full: push")
+
+    def slow_clients(self):
+        """A client takes its rows as slowly as it likes: no node counts another as lost, and all rows come."""
+        query = (
+            "select a.s, b.o, c.o, d.o from quad_stores.many a join quad_stores.many b on b.s = a.o "
+            "join quad_stores.many c on c.s = b.o join quad_stores.many d on d.s = c.o"
+        )
+        expected = self.ask(f"select count(*) from ({query}) q")
+        with closing(self.cluster.servers[1].connect()) as connection, connection.cursor() as cursor:
+            cursor.execute("set quad.exchange_mode = push; set quad.node_timeout = '1s'; set quad.exchange_batch_bytes = 4096")
+            for pauses in ((4, 3, 0), (0, 0, 4)):
+                cursor.execute(f"begin; declare c cursor for {query}")
+                taken = 0
+                for pause in pauses:
+                    cursor.execute("fetch 5000 from c")
+                    taken += len(cursor.fetchall())
+                    time.sleep(pause)
+                cursor.execute("move forward all from c")
+                taken += cursor.rowcount
+                self.report.check(
+                    Counter({f"({taken},)": 1}) == expected, f"a client that pauses for {pauses} s", f"{taken} of {expected}"
+                )
+                cursor.execute("rollback")
+            # One that never takes the rest.
+            cursor.execute(f"begin; declare c cursor for {query}; fetch 10 from c")
+            time.sleep(3)
+            cursor.execute("close c; commit")
+            self.report.check(self.at_rest(), "participants of a cursor that is closed stop", str(self.busy()))
+            cursor.execute(f"begin; declare c cursor for {query}; fetch 10 from c")
+            time.sleep(1)
+        self.report.check(self.at_rest(), "participants of a client that goes stop", str(self.busy()))
+
+    def parts_of_one_snapshot(self):
+        """Several joins of a statement see each node in one state, though others write meanwhile."""
+        join = "select count(*) from quad_stores.many a join quad_stores.many b on b.s = a.o and b.p = a.p where a.p = -7"
+        for settings in ("set quad.exchange_mode = push", "set quad.exchange_mode = auto; set quad.exchange_min_quads = 0"):
+            found = []
+
+            def work(settings=settings, found=found):
+                with closing(self.cluster.servers[1].connect()) as connection, connection.cursor() as cursor:
+                    cursor.execute(settings)
+                    cursor.execute(f"{join} union all select null from pg_sleep(3) union all {join}")
+                    found.extend(row[0] for row in cursor.fetchall())
+
+            thread = threading.Thread(target=work, daemon=True)
+            thread.start()
+            time.sleep(1)
+            self.ask("insert into quad_stores.many select n, -7, n, 0 from generate_series(1, 200) n returning 1")
+            thread.join(60)
+            self.report.check(found == [0, None, 0], f"parts of a statement, {settings}", str(found))
+            with self.connections[0].cursor() as cursor:
+                cursor.execute("delete from quad_stores.many where p = -7")
+
+    def savepoints_between_batches(self):
+        """Batches of fed rows go on within a savepoint, which may have no snapshots shared."""
+        query = (
+            "select v.s, c.o from (select s, p, o from quad_stores.many offset 0) v join quad_stores.many b on b.s = v.o "
+            "join quad_stores.many c on c.s = b.o"
+        )
+        expected = self.ask(f"select count(*) from ({query}) q")
+        for least in (100, 1000, 10000):
+            with closing(self.cluster.servers[0].connect()) as connection, connection.cursor() as cursor:
+                cursor.execute(f"set quad.exchange_min_quads = {least}")
+                cursor.execute(f"begin; declare c cursor for {query}; fetch 1 from c; savepoint s")
+                cursor.execute("move forward all from c")
+                taken = cursor.rowcount + 1
+                cursor.execute("commit")
+                self.report.check(
+                    Counter({f"({taken},)": 1}) == expected, f"fed rows within a savepoint, {least}", f"{taken} of {expected}"
+                )
 
     def has_room(self):
         try:

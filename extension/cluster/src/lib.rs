@@ -18,6 +18,7 @@ pub mod quad_batches;
 pub mod read_cache;
 pub mod read_history;
 pub mod reading;
+pub mod results;
 pub mod ring_cache;
 pub mod serving;
 pub mod statement_chunks;

@@ -7,7 +7,7 @@ use crate::wire::{Damaged, Reader, Result, Writer};
 use pgquad_btree::{Batch, Filter, Key, Span, ALL_COLUMNS, COUNTS, KEY_MAX, KEY_MIN};
 
 /// Version of all message formats. A change of any of them is a new version.
-pub const VERSION: u8 = 13;
+pub const VERSION: u8 = 14;
 
 /// Most rows that one answer may have; a reader believes no more.
 pub const MAX_ROWS: usize = 1 << 22;

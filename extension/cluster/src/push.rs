@@ -532,6 +532,12 @@ fn write_rows<'a>(
 }
 
 impl Found {
+    /// Whether it is the last message of its participant.
+    #[must_use]
+    pub fn is_last(&self) -> bool {
+        matches!(self, Self::End(_) | Self::Unlinked { .. })
+    }
+
     /// The message of [`Found::Rows`] with these columns.
     #[must_use]
     pub fn encode_rows<'a>(

@@ -242,6 +242,17 @@ impl<T: Transport, W: Work> Exchange<T, W> {
         }
     }
 
+    /// Does what peers may wait for, and no work: takes what has come, sends what is due. So a participant whose
+    /// results nobody takes at the moment keeps no peer from its work. [`Step::Worked`] or [`Step::Wait`].
+    ///
+    /// # Errors
+    /// A peer has given up or is lost.
+    pub fn tend(&mut self) -> Result<Step<W::Result>, Error<W::Error>> {
+        let more = self.receive()?;
+        self.flush(false)?;
+        Ok(if more { Step::Worked } else { self.wait() })
+    }
+
     /// Waits for all peers, and for the links to those that something is to be sent to.
     fn wait(&self) -> Step<W::Result> {
         let due = |&to: &usize| self.blocked[to].is_some();

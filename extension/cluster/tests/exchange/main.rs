@@ -83,9 +83,18 @@ fn simulated() -> impl Strategy<Value = (Query, Simulated)> {
     let memory = prop_oneof![Just(0usize), 1usize..300, Just(1 << 20)];
     let room = prop_oneof![Just(1usize), 1usize..200, Just(1 << 20)];
     let loss = prop_oneof![3 => Just(None), 1 => (0u32..400).prop_map(Some)];
-    let rest = (1usize..20, 1usize..9, any::<u64>(), any::<u8>(), loss);
+    let slowness = prop_oneof![Just(0u8), any::<u8>()];
+    let rest = (
+        1usize..20,
+        1usize..9,
+        any::<u64>(),
+        any::<u8>(),
+        loss,
+        slowness,
+    );
     (query, nodes, batch, memory, room, rest).prop_map(
-        |(query, nodes, batch, memory, room, (most_rows, unit, seed, eagerness, loss))| {
+        |(query, nodes, batch, memory, room, rest)| {
+            let (most_rows, unit, seed, eagerness, loss, slowness) = rest;
             let settings = settings(seed, batch, most_rows, memory);
             let simulated = Simulated {
                 nodes,
@@ -95,6 +104,7 @@ fn simulated() -> impl Strategy<Value = (Query, Simulated)> {
                 seed,
                 eagerness,
                 loss,
+                slowness,
             };
             (query, simulated)
         },

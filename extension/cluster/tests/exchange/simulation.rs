@@ -24,6 +24,8 @@ pub struct Simulated {
     pub eagerness: u8,
     /// A link is lost after so many events.
     pub loss: Option<u32>,
+    /// How often (of 256 times) nobody takes a participant's results for a while.
+    pub slowness: u8,
 }
 
 /// What a run has come to.
@@ -167,6 +169,8 @@ impl SpillFile for File {
 enum State {
     Runs,
     Waits(Vec<usize>),
+    /// Nobody takes its results; it tends its links. It waits for these ones, or does not wait.
+    Held(Option<Vec<usize>>),
     Done,
     Failed,
 }
@@ -204,8 +208,10 @@ pub fn simulate(query: &Query, run: &Simulated) -> Outcome {
             .collect();
         let able: Vec<usize> = (0..nodes)
             .filter(|&me| match &members[me].1 {
-                State::Runs => true,
-                State::Waits(writable) => network.borrow_mut().is_woken(me, writable),
+                State::Runs | State::Held(None) => true,
+                State::Waits(writable) | State::Held(Some(writable)) => {
+                    network.borrow_mut().is_woken(me, writable)
+                }
                 State::Done | State::Failed => false,
             })
             .collect();
@@ -217,22 +223,42 @@ pub fn simulate(query: &Query, run: &Simulated) -> Outcome {
             channel.arrived.extend(frame);
             continue;
         }
+        // Results are taken again now and then, and at the latest when nothing else happens any more.
+        let held = |(_, state): &(_, State)| matches!(state, State::Held(_));
+        let held: Vec<usize> = (0..nodes).filter(|&me| held(&members[me])).collect();
+        if !held.is_empty() && (able.is_empty() || random.below(16) == 0) {
+            members[held[random.below(held.len())]].1 = State::Runs;
+            continue;
+        }
         if able.is_empty() {
             break;
         }
         let me = able[random.below(able.len())];
         let (exchange, state) = &mut members[me];
-        *state = match exchange.as_mut().map(Exchange::step) {
+        let is_held = matches!(state, State::Held(_));
+        let step = match is_held {
+            true => Exchange::tend,
+            false => Exchange::step,
+        };
+        *state = match exchange.as_mut().map(step) {
+            Some(Ok(Step::Worked)) if is_held => State::Held(None),
             Some(Ok(Step::Worked)) => State::Runs,
             Some(Ok(Step::Result(part))) => {
+                assert!(!is_held, "who is held does no work");
                 rows.extend(part);
-                State::Runs
+                match random.below(256) < usize::from(run.slowness) {
+                    true => State::Held(None),
+                    false => State::Runs,
+                }
             }
             Some(Ok(Step::Wait(writable))) => {
                 let mut network = network.borrow_mut();
                 let there = writable.iter().find(|&&to| network.takes(me, to));
                 assert_eq!(there, None, "nobody waits for room that is there");
-                State::Waits(writable)
+                match is_held {
+                    true => State::Held(Some(writable)),
+                    false => State::Waits(writable),
+                }
             }
             Some(Ok(Step::End)) => State::Done,
             Some(Err(Error::Lost(_) | Error::GivenUp { .. })) => State::Failed,

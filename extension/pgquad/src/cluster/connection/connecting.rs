@@ -4,6 +4,7 @@
 use std::ffi::{CStr, CString};
 use std::time::{Duration, Instant};
 
+use pgquad_cluster::results::RECEIVE_BUFFER_BYTES;
 use pgquad_cluster::{message, Polling};
 use pgrx::{pg_sys, PgSqlErrorCode};
 use pq_sys::{ConnStatusType, PGconn, PostgresPollingStatusType};
@@ -209,6 +210,7 @@ impl Session {
         match self.mode {
             Mode::Query => self.call_serve(),
             Mode::Push => {
+                self.widen_buffer();
                 self.say_hello();
                 self.prepare(c"participant", c"SELECT quad.cluster_participant()", 0);
                 let push = c"SELECT quad.cluster_push($1::pg_catalog.bytea)";
@@ -223,6 +225,22 @@ impl Session {
             }
         }
         self.flush();
+    }
+
+    /// Gives the socket room for all that a participant may have under way. Linux begins with 64 kB.
+    fn widen_buffer(&self) {
+        let bytes = RECEIVE_BUFFER_BYTES as core::ffi::c_int;
+        // Where the system allows less, a client that takes rows slowly may lose the join after `quad.node_timeout`.
+        // SAFETY: the socket of a live connection; the value outlives the call.
+        unsafe {
+            libc::setsockopt(
+                pq_sys::PQsocket(self.conn),
+                libc::SOL_SOCKET,
+                libc::SO_RCVBUF,
+                (&raw const bytes).cast(),
+                size_of_val(&bytes) as libc::socklen_t,
+            );
+        }
     }
 
     fn say_hello(&mut self) {

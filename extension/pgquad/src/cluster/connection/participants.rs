@@ -1,5 +1,6 @@
-//! Sessions with the participants of a pushed join. Each participant gets its part of the work, and its rows are taken
-//! as they come, in libpq's single-row mode.
+//! Sessions with the participants of a pushed join. Each participant gets its part of the work, and its messages are
+//! taken as they come, in libpq's single-row mode. Flush messages acknowledge them ([`pgquad_cluster::results`]). So
+//! the Sync that ends the call is sent behind the last of them.
 
 use super::session::{Mesh, Mode, Session};
 use super::{connecting, Received, IDLE};
@@ -10,6 +11,7 @@ use crate::settings::{ExchangeMode, EXCHANGE_MODE};
 use crate::term::random_bytes;
 use pgquad_cluster::exchange::MESH_BYTES;
 use pgquad_cluster::push::{Found, Participant};
+use pgquad_cluster::results::Incoming;
 use pgquad_cluster::wire::{Damaged, Reader};
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 use pq_sys::ExecStatusType;
@@ -21,6 +23,8 @@ pub struct Participants {
     sessions: Vec<Session>,
     /// Those from which rows may come.
     running: Vec<bool>,
+    /// What has come from each.
+    incoming: Vec<Incoming>,
     mesh: [u8; MESH_BYTES],
     /// They are being linked, and the join may be pulled as well.
     may_be_refused: bool,
@@ -102,6 +106,7 @@ impl Participants {
         let mut all = Self {
             sessions,
             running: vec![false; groups.len()],
+            incoming: groups.iter().map(|_| Incoming::default()).collect(),
             mesh: [0; MESH_BYTES],
             may_be_refused: false,
             moved: false,
@@ -115,10 +120,7 @@ impl Participants {
                 session.import(snapshot);
             }
             session.call(c"participant", None);
-            // SAFETY: a live connection in pipeline mode.
-            if unsafe { pq_sys::PQsendFlushRequest(session.conn) } != 1 {
-                session.lost("lost the connection to");
-            }
+            session.request_flush();
             session.flush();
         }
         let mut deaf = None;
@@ -175,7 +177,7 @@ impl Participants {
         for (session, message) in self.sessions.iter_mut().zip(messages) {
             session.call(c"push", Some(message));
             // SAFETY: a live connection in pipeline mode, whose only command is this one.
-            if unsafe { pq_sys::PQsetSingleRowMode(session.conn) } != 1 || !session.sync() {
+            if unsafe { pq_sys::PQsetSingleRowMode(session.conn) } != 1 {
                 session.lost("lost the connection to");
             }
         }
@@ -209,13 +211,13 @@ impl Participants {
         while !silent.is_empty() {
             let mut still = Vec::new();
             for from in silent {
-                let Some(message) = self.take(from) else {
+                let Some(found) = self.take(from) else {
                     if self.running[from] {
                         still.push(from);
                     }
                     continue;
                 };
-                match Found::decode(&message).unwrap_or_else(|e| damaged(e)) {
+                match found {
                     Found::Linked => {}
                     Found::Unlinked { peer, why, closed } => {
                         // The first of two participants connects to the other one. So it is the first that does not
@@ -269,13 +271,12 @@ impl Participants {
         self.waited += since.elapsed().as_nanos() as u64;
     }
 
-    /// The next row of any participant; `None` when all are done. Waits.
-    pub fn next_row(&mut self) -> Option<(usize, Vec<u8>)> {
+    /// The next message of any participant; `None` when all are done. Waits.
+    pub fn next_message(&mut self) -> Option<(usize, Found)> {
         loop {
             for n in 0..self.sessions.len() {
-                if let Some(row) = self.take(n) {
-                    self.received += row.len() as u64;
-                    return Some((n, row));
+                if let Some(found) = self.take(n) {
+                    return Some((n, found));
                 }
             }
             if !self.running.contains(&true) {
@@ -288,8 +289,8 @@ impl Participants {
         }
     }
 
-    /// A row that has come from a participant.
-    fn take(&mut self, n: usize) -> Option<Vec<u8>> {
+    /// A message that has come from a participant.
+    fn take(&mut self, n: usize) -> Option<Found> {
         let session = &mut self.sessions[n];
         while self.running[n] {
             // SAFETY: a live connection.
@@ -300,7 +301,13 @@ impl Participants {
                 continue;
             };
             match result.status() {
-                ExecStatusType::PGRES_SINGLE_TUPLE => return Some(result.bytes()),
+                ExecStatusType::PGRES_SINGLE_TUPLE => {
+                    let piece = result.bytes();
+                    self.received += piece.len() as u64;
+                    if let Some(found) = session.take_piece(&mut self.incoming[n], piece) {
+                        return Some(found);
+                    }
+                }
                 ExecStatusType::PGRES_TUPLES_OK => {}
                 ExecStatusType::PGRES_PIPELINE_SYNC => {
                     session.is_over();
@@ -314,6 +321,7 @@ impl Participants {
                 _ if self.may_be_refused
                     && result.code() == Some(PgSqlErrorCode::ERRCODE_T_R_SERIALIZATION_FAILURE) =>
                 {
+                    session.end_call();
                     self.moved = true;
                 }
                 _ => session.fail(&result),
@@ -352,23 +360,22 @@ impl Participants {
         for (session, running) in self.sessions.iter_mut().zip(&self.running) {
             session.ended |= *running && !session.cancel();
         }
+        let incoming = std::mem::take(&mut self.incoming);
         let sessions = std::mem::take(&mut self.sessions);
         let is_over = !self.events.is_null() && !self.running.contains(&true);
         let participants = sessions.len();
         let keeps_links = is_over && !sessions.iter().any(|session| session.ended);
-        for (mut session, running) in sessions.into_iter().zip(&self.running) {
+        let states = self.running.iter().zip(incoming);
+        for (mut session, (running, incoming)) in sessions.into_iter().zip(states) {
             if session.ended {
                 continue;
             }
             // The transaction of one that has got no work is open still.
             if session.open && !running {
-                if !session.sync() {
-                    session.lost("lost the connection to");
-                }
-                session.flush();
-                session.drain();
-            } else if *running {
-                session.drain();
+                session.end_call();
+            }
+            if *running || session.syncs > 0 {
+                session.drain(incoming);
             }
             session.mesh = keeps_links.then_some(Mesh {
                 number: self.mesh,
@@ -412,6 +419,39 @@ impl Session {
         self.waiting += 1;
     }
 
+    /// Takes a piece, and acknowledges it. Gives the message that is complete by it; behind the last one, it ends the
+    /// call.
+    fn take_piece(&mut self, incoming: &mut Incoming, piece: Vec<u8>) -> Option<Found> {
+        let message = incoming.take(piece);
+        let due = incoming.due();
+        for _ in 0..due {
+            self.request_flush();
+        }
+        let found = message.map(|message| Found::decode(&message).unwrap_or_else(|e| damaged(e)));
+        if found.as_ref().is_some_and(Found::is_last) {
+            self.end_call();
+        } else if due > 0 {
+            self.flush();
+        }
+        found
+    }
+
+    /// Sends a Flush message.
+    fn request_flush(&mut self) {
+        // SAFETY: a live connection in pipeline mode.
+        if unsafe { pq_sys::PQsendFlushRequest(self.conn) } != 1 {
+            self.lost("lost the connection to");
+        }
+    }
+
+    /// Asks the other node to end the transaction.
+    fn end_call(&mut self) {
+        if !self.sync() {
+            self.lost("lost the connection to");
+        }
+        self.flush();
+    }
+
     /// The synchronisation point behind the last command has come: the other node's transaction is over.
     fn is_over(&mut self) {
         self.waiting = 0;
@@ -433,10 +473,17 @@ impl Session {
     }
 
     /// Takes what comes until the other node's transaction is over, whatever it is.
-    fn drain(&mut self) {
+    fn drain(&mut self, mut incoming: Incoming) {
         loop {
-            match self.next_result().map(|result| result.status()) {
+            let result = self.next_result();
+            match result.as_ref().map(Received::status) {
                 Some(ExecStatusType::PGRES_PIPELINE_SYNC) => return self.is_over(),
+                Some(ExecStatusType::PGRES_SINGLE_TUPLE) => {
+                    let piece = result.map_or_else(Vec::new, |result| result.bytes());
+                    self.take_piece(&mut incoming, piece);
+                }
+                // An error is the end of a call whose last message has not come.
+                Some(ExecStatusType::PGRES_FATAL_ERROR) if self.syncs == 0 => self.end_call(),
                 // SAFETY: a live connection.
                 None if unsafe { pq_sys::PQstatus(self.conn) }
                     != pq_sys::ConnStatusType::CONNECTION_OK =>

@@ -12,6 +12,7 @@ use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 use super::event_set::EventSet;
 use super::peers::{keep, Connected, Mesh, Peer};
 use crate::cluster::counters::{self, Kind};
+use crate::pg::compat;
 use crate::pg::error::{raise, raise_detail};
 
 /// The transport of a query. Dropped without [`Self::keep`], it closes the links.
@@ -20,9 +21,9 @@ pub struct Links {
     query: u64,
     /// Whom to ask next for frames.
     turn: usize,
-    /// What is waited for; made anew when other links are.
+    /// What is waited for; made anew when other sockets are.
     events: Option<EventSet>,
-    /// By participant: what is waited for, and the place in the set.
+    /// By participant, and at the end of the client: what is waited for, and the place in the set.
     watched: Vec<(u32, i32)>,
     /// By participant: since when its link takes nothing.
     blocked: Vec<Option<Instant>>,
@@ -31,7 +32,7 @@ pub struct Links {
 
 impl Links {
     pub(super) fn new(mesh: Mesh, query: u64) -> Self {
-        let watched = vec![(0, 0); mesh.peers.len()];
+        let watched = vec![(0, 0); mesh.peers.len() + 1];
         let blocked = vec![None; mesh.peers.len()];
         Self {
             mesh,
@@ -65,6 +66,24 @@ impl Links {
         })
     }
 
+    /// As [`Transport::wait`], and for something of this session's client.
+    pub fn wait_with_client(&mut self, writable: &[usize]) -> Result<(), Lost> {
+        self.wait_for(writable, pg_sys::WL_SOCKET_READABLE)
+    }
+
+    fn wait_for(&mut self, writable: &[usize], of_client: u32) -> Result<(), Lost> {
+        let mut wanted = self.wanted(writable);
+        wanted.push(of_client);
+        let _wait = counters::wait(Kind::Push);
+        self.watch(&wanted).wait(-1);
+        for (peer, connected) in self.mesh.links.iter_mut().enumerate() {
+            if let Some(Connected { link, .. }) = connected {
+                link.flush().map_err(lost(peer))?;
+            }
+        }
+        Ok(())
+    }
+
     /// What is to be waited for with each link.
     fn wanted(&self, writable: &[usize]) -> Vec<u32> {
         let wanted = |(peer, connected): (usize, &Option<Connected>)| {
@@ -94,12 +113,14 @@ impl Links {
         let set = self
             .events
             .get_or_insert_with(|| EventSet::new(wanted.len()));
-        for ((connected, &now), (before, place)) in
-            self.mesh.links.iter().zip(wanted).zip(&mut self.watched)
-        {
-            if let (Some(Connected { link, .. }), true) = (connected, now != 0) {
+        let of_link = |link: &Option<Connected>| Some(link.as_ref()?.link.stream().as_raw_fd());
+        // SAFETY: what is waited for of a client is so in a session that has one.
+        let client = std::iter::once_with(|| Some(unsafe { compat::client_socket() }));
+        let sockets = self.mesh.links.iter().map(of_link).chain(client);
+        for ((socket, &now), (before, place)) in sockets.zip(wanted).zip(&mut self.watched) {
+            if let (Some(socket), true) = (socket, now != 0) {
                 if is_new {
-                    *place = set.add(link.stream().as_raw_fd(), now);
+                    *place = set.add(socket, now);
                 } else if *before != now {
                     set.modify(*place, now);
                 }
@@ -159,15 +180,7 @@ impl Transport for Links {
     }
 
     fn wait(&mut self, writable: &[usize]) -> Result<(), Lost> {
-        let wanted = self.wanted(writable);
-        let _wait = counters::wait(Kind::Push);
-        self.watch(&wanted).wait(-1);
-        for (peer, connected) in self.mesh.links.iter_mut().enumerate() {
-            if let Some(Connected { link, .. }) = connected {
-                link.flush().map_err(lost(peer))?;
-            }
-        }
-        Ok(())
+        self.wait_for(writable, 0)
     }
 
     fn close(&mut self, peer: usize) {

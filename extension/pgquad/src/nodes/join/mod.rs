@@ -29,6 +29,7 @@ mod plan;
 mod push;
 mod pushed;
 mod required_properties;
+mod results;
 mod row_estimates;
 mod search;
 mod shipped_filters;

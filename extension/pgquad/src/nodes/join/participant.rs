@@ -4,6 +4,7 @@
 use super::expression_filters::TestExpr;
 use super::feedback::with_feedback;
 use super::group_spill::{no_groups, spill_file, term_order};
+use super::results::Results;
 use super::shipped_filters;
 use super::source::{ArgumentExpr, NodeSource};
 use crate::cluster::exchange::{self, Meeting, Peer};
@@ -61,6 +62,8 @@ const GROUPS_AT_ONCE: usize = 1 << 16;
 
 /// The part under way.
 struct Part {
+    /// What is on its way to the node that asks.
+    results: Results,
     /// The first message.
     linked: Option<Found>,
     /// `None` once the join is over, or where it does not begin.
@@ -145,6 +148,7 @@ impl Part {
                 }
             };
             Self {
+                results: Results::default(),
                 linked: Some(linked),
                 exchange,
                 me,
@@ -159,8 +163,26 @@ impl Part {
         // SAFETY: the context lasts as long as the function.
         unsafe {
             let context = self.context;
-            PgMemoryContexts::For(context).switch_to(|_| self.step())
+            PgMemoryContexts::For(context).switch_to(|_| self.next_piece())
         }
+    }
+
+    /// The next piece of a message, once there is room for it on its way.
+    fn next_piece(&mut self) -> Option<Vec<u8>> {
+        if self.results.is_empty() {
+            let Some(message) = self.step() else {
+                // Whoever asks ends the transaction once it has the last message.
+                flush_to_client();
+                return None;
+            };
+            self.results.put(message);
+        }
+        let joining = self.stage == Stage::Joining;
+        let exchange = self.exchange.as_mut().filter(|_| joining);
+        if let Err(error) = self.results.await_room(exchange) {
+            exchange::raise_error(self.me, &self.peers, error);
+        }
+        self.results.next_piece()
     }
 
     fn step(&mut self) -> Option<Vec<u8>> {

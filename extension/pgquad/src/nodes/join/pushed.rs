@@ -37,8 +37,7 @@ impl Pushed {
     /// steps to `ended`.
     fn next(&mut self, report: &mut Report, ended: &mut impl FnMut(&Cost)) -> Option<Found> {
         let participants = self.participants.as_mut()?;
-        while let Some((from, message)) = participants.next_row() {
-            let found = Found::decode(&message).unwrap_or_else(|e| damaged(e));
+        while let Some((from, found)) = participants.next_message() {
             let Found::End(cost) = found else {
                 return Some(found);
             };
