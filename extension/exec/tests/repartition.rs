@@ -15,11 +15,12 @@ use pgquad_btree::{Batch, Key, Order, Quad, Span};
 use pgquad_cluster::Reading;
 use pgquad_exec::{
     Argument, Bindings, Bound, CardinalityFeedback, Column, ColumnNumber, Comparison, Counted,
-    Expr, Filter, FirstPattern, Group, HashAggregation, Param, Parcel, Pattern, Pipeline, Plan,
-    Progress, Slot, Source, TableNumber, TablePart, Test, Tuning, Value, ValueKey,
+    Expr, Filter, FirstPattern, Group, HashAggregation, Param, ParamRange, Parcel, Pattern,
+    Pipeline, Plan, Progress, SameValue, Slot, Source, TableNumber, TablePart, Test, Tuning, Value,
+    ValueKey,
 };
 use pgquad_term::number::Number;
-use plans::{expected, quads, rows_of, Maker, Row};
+use plans::{expected, quads, rows_of, Maker, Row, SHARED};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet, VecDeque};
 use sums::{integer, sum_of};
@@ -634,6 +635,52 @@ fn given_rows_go_to_the_holders_of_their_keys() {
         .collect();
     assert_eq!(found, expected);
     assert!(cluster.participants.iter().all(|p| p.source.others == 0));
+}
+
+/// Rows that the equality of values connects with a pattern go to the holders of the quads with these values, and those
+/// look the values up: also participants that begin without rows of their own.
+#[test]
+fn given_rows_are_joined_by_value_where_the_quads_are() {
+    let quads: Vec<Quad> = (0..60).map(|i| [i, 1, 100 + i, 0]).collect();
+    let tables = [quads];
+    let mut pattern = hop(0, 1, 2);
+    pattern.values.push(SameValue {
+        column: ColumnNumber::OBJECT,
+        slot: Slot::new(0),
+        between: ParamRange {
+            least: Param::new(1),
+            greatest: Param::new(2),
+        },
+    });
+    let same_value = Filter {
+        test: Test::Expr(Expr::new(2)),
+        needs: vec![Slot::new(0), Slot::new(2)],
+    };
+    let plan = joining(vec![pattern], vec![same_value], 3);
+    let params = [FLIP + 1, SHARED.0, SHARED.1].map(Value::One);
+    let tuning = Tuning {
+        range_pushdown_from: usize::MAX,
+        ..tuning(100, 1000, 100_000, 1 << 20)
+    };
+    let mut cluster = Cluster::new(&plan, &params, &tables, (3, tuning, 0));
+    let given: Vec<u64> = (110..140).map(|value| FLIP + value).collect();
+    for (me, participant) in cluster.participants.iter_mut().enumerate() {
+        let mut rows = Bindings::one_row(3);
+        rows.len = given.len();
+        rows.columns[0] = Column::Ids(given.clone());
+        participant
+            .pipeline
+            .start_share_from(params.to_vec(), rows, me, 0);
+    }
+    let found = cluster.drive(&mut Turns {
+        choices: &[3, 1, 2],
+        at: 0,
+    });
+    assert_eq!(found.iter().map(|rows| rows.len).sum::<usize>(), 30);
+    for participant in &cluster.participants {
+        assert_eq!(participant.source.others, 0);
+        assert_eq!(participant.pipeline.steps()[0].keys, 10);
+    }
 }
 
 /// Quads that a participant holds are put into a table for fewer rows than those that other nodes have to send.

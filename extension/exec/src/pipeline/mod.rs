@@ -63,6 +63,8 @@ pub struct Pipeline {
     query: Query,
     /// The rows that everything starts from, until they have been taken.
     pending: Option<(Bindings, Vec<Scope>, Origin)>,
+    /// What the parameters decide of the patterns is not decided yet.
+    is_undecided: bool,
     stack: Stack,
     estimates: Estimates,
     /// Quads in memory, by step.
@@ -89,6 +91,7 @@ impl Pipeline {
             steps: vec![StepStats::default(); query.layout.steps],
             query,
             pending: None,
+            is_undecided: false,
             stack: Stack::default(),
             estimates: Estimates::default(),
             builds: Vec::new(),
@@ -129,6 +132,7 @@ impl Pipeline {
         self.role = None;
         let scopes = vec![self.query.layout.scope(0, 0, 0)];
         self.pending = Some((rows, scopes, Origin::Nowhere));
+        self.is_undecided = true;
     }
 
     /// Leaves the beginning to others.
@@ -289,10 +293,16 @@ impl Pipeline {
     }
 
     fn work<S: Source>(&mut self, source: &mut S, feedback: &mut CardinalityFeedback) -> Progress {
-        let (rows, scopes, from) = if let Some(pending) = self.pending.take() {
-            self.begin_run(source);
+        // A participant without a start of its own decides before it goes on with rows of others.
+        if self.is_undecided && (self.pending.is_some() || self.stack.len() > 0) {
+            self.is_undecided = false;
+            if self.pending.is_some() {
+                self.begin_run(source);
+            }
             choose_list_ranges(&mut self.query, source);
             self.prefetched.is_under_way |= key_by_value(&mut self.query, source);
+        }
+        let (rows, scopes, from) = if let Some(pending) = self.pending.take() {
             pending
         } else {
             let Some(at) = self.stack.len().checked_sub(1) else {

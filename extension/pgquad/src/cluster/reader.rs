@@ -137,6 +137,11 @@ impl ShardedReader {
         unsafe { Self::new(sides, snapshot) }
     }
 
+    /// How many readers of distributed stores read under this one's snapshot, itself included.
+    pub fn sharing(&self) -> usize {
+        Rc::strong_count(&self.scope)
+    }
+
     /// The orders.
     pub fn orders(&self) -> &[Order] {
         &ORDERS

@@ -8,7 +8,7 @@ use super::shipped_filters;
 use super::state::QuadJoin;
 use crate::catalog::distributed_store;
 use crate::cluster::connection::{connect_timeout, Participants, Refusal, Unlinked};
-use crate::cluster::{damaged, exchange, map, snapshots, Scope};
+use crate::cluster::{damaged, exchange, map, snapshots, Scope, ShardedReader};
 use crate::pg::error;
 use crate::pg::list::list_iter;
 use crate::settings::{self, ExchangeMode};
@@ -66,7 +66,18 @@ fn check_worth(quads: f64, groups: &[i32]) -> Result<(), &'static str> {
     Ok(())
 }
 
+/// A reason to pull: batches of rows need the statement's snapshot.
+const SAVEPOINT: &str = "an outer input is read within a savepoint";
+
 impl QuadJoin {
+    /// Whether nothing else reads distributed stores under this snapshot: other joins and scans of the statement, also
+    /// those that are over.
+    fn reads_alone(&self) -> bool {
+        let own = self.source.readers.iter().filter_map(TableReader::sharded);
+        let all = own.clone().next().map_or(0, ShardedReader::sharing);
+        own.count() == all
+    }
+
     /// Begins the join on all nodes with these parameters, where it is to be pushed; `counting`: its rows are to be
     /// counted.
     ///
@@ -113,7 +124,10 @@ impl QuadJoin {
             }
             // Each batch is a push of its own, and all read the statement's snapshot.
             if has_outer_input {
-                return Err("an outer input is read within a savepoint".into());
+                return Err(SAVEPOINT.into());
+            }
+            if !self.reads_alone() {
+                return Err("other parts of the statement read within a savepoint".into());
             }
         }
         let (mut groups, mut placement) = (Vec::new(), 0);
@@ -297,6 +311,10 @@ impl QuadJoin {
         let pipeline = &mut self.pipeline;
         let quads =
             with_feedback(|feedback| pipeline.foreseen_for(feedback, params.to_vec(), rows));
+        if !snapshots::can_export() {
+            self.report.refused = Some(SAVEPOINT.into());
+            return None;
+        }
         if settings::EXCHANGE_MODE.get() == ExchangeMode::Auto {
             if let Err(why) = check_worth(quads, &groups) {
                 self.report.refused = Some(why.into());
@@ -317,8 +335,10 @@ impl QuadJoin {
     /// Begins the join on the nodes of these groups; none where they cannot be reached or linked, or see shards at
     /// other places, and the join may be pulled as well. No row has been read by then.
     fn start_participants(&mut self, mut start: Start, groups: &[i32]) -> Option<Pushed> {
-        // One push reads each node in one snapshot of its own. Many, beside what is pulled, read the statement's.
-        let is_shared = has_transaction_snapshot() || self.outer_input.is_some();
+        // One push reads each node in one snapshot of its own. Many, or one beside what is pulled, read those of the
+        // statement.
+        let is_shared =
+            has_transaction_snapshot() || self.outer_input.is_some() || !self.reads_alone();
         let snapshots = match is_shared {
             // SAFETY: a snapshot is active while a statement runs.
             true => Scope::of_snapshot(unsafe { pg_sys::GetActiveSnapshot() }).export(groups),
