@@ -89,10 +89,15 @@ impl Block {
             *mine = merged(mine, &col, params);
             self.conditions.push(condition);
         }
+        // A number of one side's solutions is that of several where the other side has more than one.
+        self.row = match (self.items.is_empty(), other.items.is_empty()) {
+            (_, true) => self.row,
+            (true, false) => other.row,
+            (false, false) => None,
+        };
         self.items.extend(other.items);
         self.conditions.extend(other.conditions);
         self.conditions.retain(|c| !implied.contains(c));
-        self.row = self.row.or(other.row);
         self.lateral |= other.lateral;
         self
     }
@@ -122,7 +127,7 @@ impl Block {
             items: vec![Item { sql, join: true }],
             conditions: self.conditions,
             vars,
-            row: self.row,
+            row: None,
             lateral: self.lateral || right.lateral,
         }
     }

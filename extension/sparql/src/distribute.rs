@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use spargebra::algebra::{AggregateExpression, Expression, GraphPattern};
 use spargebra::term::{GroundTerm, Variable};
 
-use crate::expression_properties::{conjunction, has_exists, is_volatile};
+use crate::expression_properties::{conjunction, has_exists, is_volatile, used_variables};
 use crate::pattern_properties::certainly_bound;
 use crate::pattern_properties::is_flat;
 use crate::pattern_properties::{alternatives, union_operands};
@@ -358,14 +358,19 @@ fn in_scope_variables(pattern: &GraphPattern) -> Vec<Variable> {
     variables
 }
 
-/// Whether a pattern is made of quad patterns that all have to match, so that it can stand in several places.
+/// Whether a pattern is made of quad patterns that all have to match, so that it can stand in several places. Its
+/// filters mention no variables but its own: within EXISTS others would have values.
 pub(crate) fn is_plain(pattern: &GraphPattern) -> bool {
     match pattern {
         GraphPattern::Bgp { .. } | GraphPattern::Values { .. } => true,
         GraphPattern::Path { path, .. } => is_flat(path),
         GraphPattern::Join { left, right } => is_plain(left) && is_plain(right),
         GraphPattern::Filter { inner, expr } => {
-            is_plain(inner) && !is_volatile(expr) && !has_exists(expr)
+            let is_own = |variable: &Variable| in_scope(inner, variable);
+            is_plain(inner)
+                && !is_volatile(expr)
+                && !has_exists(expr)
+                && used_variables(expr).iter().all(is_own)
         }
         _ => false,
     }

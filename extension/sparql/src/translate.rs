@@ -114,7 +114,9 @@ impl Translator<'_> {
                     return Ok(Rel::plain(arms?));
                 }
                 let mut block = self.block(inner, env)?;
-                for variable in tested_bound(expr) {
+                // A variable of a solution outside has its value where it is unbound here.
+                let is_own = |variable: &&Variable| env.outer.get(variable).is_none();
+                for variable in tested_bound(expr).into_iter().filter(is_own) {
                     if let Some(col) = block.vars.get_mut(variable) {
                         let condition = col.bound_sql();
                         col.nullable = false;
