@@ -1,7 +1,7 @@
 -- Tables made and changed in other ways: CTAS, SELECT INTO, SET ACCESS METHOD, temporary, unlogged, partitions, views, names,
 -- table spaces, sizes, and rolled back DDL.
 begin;
-select plan(39);
+select plan(44);
 create table h (s bigint not null, p bigint not null, o bigint not null, g bigint not null);
 insert into h select i, i % 17, i % 101, i % 3 from generate_series(1, 20000) i;
 
@@ -95,6 +95,23 @@ alter table q2 set schema other;
 select is((select count(*) from other.q2), 20000::bigint, 'table in another schema');
 create table same (like h) using quad;
 select is((select count(*) from same), 0::bigint, 'create table like');
+
+-- COPY of single rows (a volatile condition makes it so) into a table of this transaction.
+create table single (like h) using quad;
+copy single from program 'printf "1\t2\t3\t0\n2\t2\t3\t0\n"' where random() >= 0;
+truncate single;
+select is((select count(*) from single), 0::bigint, 'TRUNCATE after COPY of single rows');
+copy single from program 'printf "1\t2\t3\t0\n2\t2\t3\t0\n"' where random() >= 0;
+select lives_ok($$select quad.rebuild('single', 'spog,ospg')$$, 'rebuild after COPY of single rows');
+select is((select count(*) from single where o = 3), 2::bigint, 'the new order has the rows');
+savepoint a;
+create table gone (like h) using quad;
+savepoint b;
+copy gone from program 'printf "1\t2\t3\t0\n"' where random() >= 0;
+release b;
+select is((select count(*) from gone), 1::bigint, 'COPY of single rows within a savepoint');
+rollback to a;
+select is(to_regclass('gone'), null, 'which has been rolled back');
 
 -- Sizes.
 select cmp_ok(pg_table_size('other.q2'), '>', 0::bigint, 'pg_table_size');

@@ -219,6 +219,7 @@ unsafe extern "C-unwind" fn process_utility(
         table_options::after(statement);
         cluster::statements::after(distributed);
         match tag {
+            pg_sys::NodeTag::T_CopyStmt => after_copy((*pstmt).utilityStmt.cast()),
             pg_sys::NodeTag::T_CreatePublicationStmt => {
                 let statement = (*pstmt).utilityStmt.cast::<pg_sys::CreatePublicationStmt>();
                 after_publication((*statement).pubname);
@@ -238,16 +239,39 @@ unsafe extern "C-unwind" fn process_utility(
 unsafe extern "C-unwind" fn before_index(statement: *mut pg_sys::IndexStmt) {
     // SAFETY: the statement and its table's name come from the parser; nothing is locked, the statement does that.
     unsafe {
-        let relid = pg_sys::RangeVarGetRelidExtended(
-            (*statement).relation,
+        let relid = find_table((*statement).relation);
+        if relid != pg_sys::InvalidOid && access_method::is_quad_relid(relid) {
+            am::no_index();
+        }
+    }
+}
+
+/// Writes what COPY has kept back. It ends with `finish_bulk_insert` only where it inserts many rows at a time.
+#[pg_guard]
+unsafe extern "C-unwind" fn after_copy(statement: *mut pg_sys::CopyStmt) {
+    // SAFETY: the statement and its table's name come from the parser; COPY has locked the table.
+    unsafe {
+        if !(*statement).is_from || (*statement).relation.is_null() {
+            return;
+        }
+        let relid = find_table((*statement).relation);
+        if relid != pg_sys::InvalidOid {
+            pending::finish(relid);
+        }
+    }
+}
+
+/// The table of this name, not locked; `InvalidOid` where there is none.
+unsafe fn find_table(name: *mut pg_sys::RangeVar) -> pg_sys::Oid {
+    // SAFETY: a name from the parser.
+    unsafe {
+        pg_sys::RangeVarGetRelidExtended(
+            name,
             pg_sys::NoLock as pg_sys::LOCKMODE,
             pg_sys::RVROption::RVR_MISSING_OK,
             None,
             std::ptr::null_mut(),
-        );
-        if relid != pg_sys::InvalidOid && access_method::is_quad_relid(relid) {
-            am::no_index();
-        }
+        )
     }
 }
 

@@ -187,7 +187,7 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
     _index: pg_sys::Relation,
     _use_sort: bool,
     _oldest_xmin: pg_sys::TransactionId,
-    _xid_cutoff: *mut pg_sys::TransactionId,
+    xid_cutoff: *mut pg_sys::TransactionId,
     _multi_cutoff: *mut pg_sys::MultiXactId,
     num_tuples: *mut f64,
     tups_vacuumed: *mut f64,
@@ -199,5 +199,11 @@ pub unsafe extern "C-unwind" fn copy_for_cluster(
         *num_tuples = outcome.live as f64;
         *tups_vacuumed = outcome.removed as f64;
         *tups_recently_dead = outcome.recently_dead as f64;
+        // PostgreSQL may freeze more than every snapshot sees alike (`old_snapshot_threshold`).
+        if let Some(left) = outcome.oldest_xid.map(pg_sys::TransactionId::from) {
+            if pg_sys::TransactionIdPrecedes(left, *xid_cutoff) {
+                *xid_cutoff = left;
+            }
+        }
     }
 }

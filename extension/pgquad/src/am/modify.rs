@@ -87,14 +87,10 @@ unsafe fn take(rel: pg_sys::Relation, slot: *mut pg_sys::TupleTableSlot) -> Quad
     }
 }
 
-/// The transaction to insert as, after announcing the change to SERIALIZABLE readers.
-///
-/// # Safety
-/// `rel` is open.
-unsafe fn writer(rel: pg_sys::Relation, options: core::ffi::c_int) -> u32 {
-    // SAFETY: the caller's promise.
+/// The transaction to insert as.
+fn writer(options: core::ffi::c_int) -> u32 {
+    // SAFETY: within a transaction that may write.
     unsafe {
-        ffi::CheckForSerializableConflictIn(rel, std::ptr::null_mut(), pg_sys::InvalidBlockNumber);
         if options & pg_sys::TABLE_INSERT_FROZEN as i32 != 0 {
             // Visible to everybody at once, as COPY FREEZE asks for on a table made by this transaction.
             FROZEN_XID
@@ -120,8 +116,9 @@ pub unsafe extern "C-unwind" fn insert(
         }
         let quad = take(rel, slot);
         notes::check_writes(rel, &[quad]);
-        let xid = writer(rel, options);
-        // Commands that fill a table of their own making say so, and call `finish_bulk_insert` at the end.
+        let xid = writer(options);
+        // Commands that fill a table of their own making say so, and call `finish_bulk_insert` at the end. COPY of
+        // single rows does not: `hooks.rs` does it.
         let new_table = options & pg_sys::TABLE_INSERT_SKIP_FSM as i32 != 0;
         if new_table || pending::within_executor() {
             pending::add(rel, &[quad], xid, cid, new_table);
@@ -129,9 +126,11 @@ pub unsafe extern "C-unwind" fn insert(
             let mut changes = Changes::new(sides);
             changes.insert(&[quad]);
             changes.write();
+            ffi::check_readers_of(rel);
         } else {
             let added = Table::open(rel).insert(&mut vec![quad], xid, cid);
             pg_sys::pgstat_count_heap_insert(rel, added as i64);
+            ffi::check_readers_of(rel);
         }
     }
 }
@@ -157,7 +156,7 @@ pub unsafe extern "C-unwind" fn multi_insert(
     // SAFETY: PostgreSQL passes `nslots` filled slots.
     unsafe {
         let slots = std::slice::from_raw_parts(slots, nslots as usize);
-        let xid = writer(rel, options);
+        let xid = writer(options);
         // Every caller (COPY, CREATE TABLE AS ..) ends with `finish_bulk_insert`.
         let add = |quads: &[Quad]| {
             if !quads.is_empty() {
@@ -216,13 +215,13 @@ unsafe fn delete_quad(
             return by_this_command(tid, cid, tmfd);
         }
         let xid = pg_sys::GetCurrentTransactionId().into_inner();
-        ffi::CheckForSerializableConflictIn(rel, std::ptr::null_mut(), pg_sys::InvalidBlockNumber);
         flush_earlier((*rel).rd_id, cid);
         let table = Table::open(rel);
         let view = PgSnapshot::new(rel, snapshot);
         loop {
             match table.delete(&quad, xid, cid, &view) {
                 Deleted::Done => {
+                    ffi::check_readers_of(rel);
                     pg_sys::pgstat_count_heap_delete(rel);
                     // A look at the descriptor: this is done for each row.
                     if shape::has_quads(rel) {
@@ -341,11 +340,12 @@ pub unsafe extern "C-unwind" fn update(
         let result = delete_quad(rel, otid, cid, snapshot, wait, tmfd);
         if result == pg_sys::TM_Result::TM_Ok {
             let quad = take(rel, slot);
-            let xid = writer(rel, 0);
+            let xid = writer(0);
             if sides_of(rel).is_some() {
                 pending::add(rel, &[quad], xid, cid, false);
             } else {
                 Table::open(rel).insert_updated(&mut vec![quad], xid, cid);
+                ffi::check_readers_of(rel);
             }
             compat::count_update(rel);
         }

@@ -1,7 +1,8 @@
 //! Sequential scan: a walk over the first order, both directions. `Quad Scan` replaces it in plans; it remains for
 //! COPY, ANALYZE, ALTER TABLE rewrites and `WHERE CURRENT OF`.
 
-use super::tid;
+use super::{shape, tid};
+use crate::pg::error::raise_hint;
 use crate::pg::exit::keep_in_context;
 use crate::storage::Sampled;
 use crate::table::{pending, OrderCursor};
@@ -74,6 +75,9 @@ pub unsafe extern "C-unwind" fn begin(
         (*scan).base.rs_flags = flags;
         (*scan).base.rs_parallel = pscan;
         if !snapshot.is_null() {
+            if (*snapshot).snapshot_type == pg_sys::SnapshotType::SNAPSHOT_DIRTY {
+                refuse_replicated_change(rel);
+            }
             let cursor = OrderCursor::new(rel, snapshot, 0);
             let order = cursor.order();
             let walk = Walk {
@@ -90,6 +94,18 @@ pub unsafe extern "C-unwind" fn begin(
         }
         &raw mut (*scan).base
     }
+}
+
+/// Only logical replication looks for rows in a dirty snapshot where there is no index. It wants to know them by ctid
+/// in a later call.
+unsafe fn refuse_replicated_change(rel: pg_sys::Relation) -> ! {
+    // SAFETY: the relation is open.
+    let name = unsafe { shape::relation_name(rel) };
+    raise_hint(
+        PgSqlErrorCode::ERRCODE_FEATURE_NOT_SUPPORTED,
+        format!("logical replication cannot update or delete rows of quad table \"{name}\""),
+        "Publish insertions only: CREATE PUBLICATION .. WITH (publish = 'insert').",
+    )
 }
 
 /// # Safety

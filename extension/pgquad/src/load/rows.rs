@@ -50,6 +50,8 @@ impl Rows {
         match self {
             Rows::Here { table, load } => {
                 let added = load.finish();
+                // SAFETY: the table is open.
+                unsafe { ffi::check_readers_of(table) };
                 close(table);
                 added
             }
@@ -74,26 +76,18 @@ pub fn insert(store: &Store, mut quads: Vec<[i64; 4]>) -> u64 {
         let command = pg_sys::GetCurrentCommandId(true);
         let added = Table::open(table).insert(&mut quads, xid, command);
         pg_sys::pgstat_count_heap_insert(table, added as i64);
+        ffi::check_readers_of(table);
         added
     };
     close(table);
     added as u64
 }
 
-/// Opens the table for writing: what the session still holds back for it is written, and SERIALIZABLE readers hear of
-/// the change.
+/// Opens the table for writing: what the session still holds back for it is written.
 fn open(store: &Store) -> pg_sys::Relation {
     pending::flush(store.oid);
     // SAFETY: the store exists and is locked; raises an error otherwise.
-    unsafe {
-        let table = pg_sys::table_open(store.oid, pg_sys::RowExclusiveLock as pg_sys::LOCKMODE);
-        ffi::CheckForSerializableConflictIn(
-            table,
-            std::ptr::null_mut(),
-            pg_sys::InvalidBlockNumber,
-        );
-        table
-    }
+    unsafe { pg_sys::table_open(store.oid, pg_sys::RowExclusiveLock as pg_sys::LOCKMODE) }
 }
 
 fn close(table: pg_sys::Relation) {

@@ -179,6 +179,18 @@ guarded!(
     #[allow(non_snake_case)]
     CheckForSerializableConflictIn(relation: pg_sys::Relation, tid: pg_sys::ItemPointer, block: pg_sys::BlockNumber)
 );
+/// A change of a table is in its trees: SERIALIZABLE readers who have come before it conflict with it, and those who
+/// come later meet its transaction. Heap tables are asked about at the change, under the lock of its page.
+///
+/// # Safety
+/// `rel` is open, in the transaction that has changed it.
+pub unsafe fn check_readers_of(rel: pg_sys::Relation) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        CheckForSerializableConflictIn(rel, std::ptr::null_mut(), pg_sys::InvalidBlockNumber);
+    }
+}
+
 guarded!(
     /// A SERIALIZABLE reader met a version written by `xid` that its snapshot does not see.
     #[allow(non_snake_case)]

@@ -12,6 +12,7 @@ use super::relation::with_open;
 use super::stop_points;
 use super::table::Table;
 use crate::pg::error::raise_hint;
+use crate::pg::ffi;
 use pgquad_btree::{key_of, Key, Quad};
 use pgquad_cluster::taken::Taken;
 use pgrx::{pg_sys, PgSqlErrorCode};
@@ -241,7 +242,8 @@ fn write(pending: Pending<Insertion>, is_over: bool) {
                 let many = quads.len() >= MIN_BUILT_ROWS;
                 if let Some(mut load) = many.then(|| build_instead(rel)).flatten() {
                     load.push(&quads);
-                    return build(relid, load, xid, cid);
+                    build(relid, load, xid, cid);
+                    return ffi::check_readers_of(rel);
                 }
                 let table = Table::open(rel);
                 let keys = table.decides().then(|| first_keys(&table, &quads));
@@ -251,6 +253,7 @@ fn write(pending: Pending<Insertion>, is_over: bool) {
                     table.insert(&mut quads, xid, cid)
                 };
                 pg_sys::pgstat_count_heap_insert(rel, added as i64);
+                ffi::check_readers_of(rel);
                 if let Some(keys) = keys {
                     noting(relid, cid, |taken, again| {
                         table.note(&keys, &first_keys(&table, &quads), again, taken);
@@ -258,7 +261,11 @@ fn write(pending: Pending<Insertion>, is_over: bool) {
                 }
             }
         }),
-        Rows::NewTable(load) => build(relid, load, xid, cid),
+        Rows::NewTable(load) => {
+            build(relid, load, xid, cid);
+            // SAFETY: the relation is open, and changed by this transaction.
+            with_open(relid, |rel| unsafe { ffi::check_readers_of(rel) });
+        }
     }
 }
 

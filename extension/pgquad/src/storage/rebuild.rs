@@ -4,7 +4,7 @@ use super::quad_sorter::QuadSorter;
 use super::relation::options_of;
 use super::snapshot::{Everything, PgStatus};
 use super::table::Table;
-use super::{bulk, options};
+use super::{bulk, options, pending};
 use crate::catalog::distributed_store;
 use crate::pg::ffi;
 use crate::pg::guc::with_settings;
@@ -38,6 +38,8 @@ pub struct Outcome {
     pub removed: u64,
     /// Deleted quads that some snapshot may still see, carried over.
     pub recently_dead: u64,
+    /// The oldest transaction that a version carried over names.
+    pub oldest_xid: Option<u32>,
 }
 
 /// Options for the new file of table `oid`, if a rebuild with other options is running.
@@ -61,6 +63,8 @@ pub fn in_place(
     // SAFETY: cluster_rel locks the table exclusively and checks that it is not in use; without an index it is what
     // VACUUM FULL runs.
     unsafe {
+        // It is sorted in the orders of before.
+        pending::flush(oid);
         lock(oid);
         let Some(old) = options_of(oid) else {
             return false;
@@ -174,11 +178,21 @@ pub unsafe fn copy(old: pg_sys::Relation, new: pg_sys::Relation) -> Outcome {
     outcome.live = bulk::build(&target, &sorted, FROZEN_XID, 0);
     sorted.close();
     if !recent.is_empty() {
+        outcome.oldest_xid = oldest_of(&recent, &status);
         outcome.live += recent.iter().filter(|r| r.deleted.is_none()).count() as u64;
         add_recent(&target, from, recent);
         target.built(outcome.live);
     }
     outcome
+}
+
+/// The oldest transaction that these versions name.
+fn oldest_of(recent: &[Recent], status: &PgStatus) -> Option<u32> {
+    let writers = recent.iter().map(|version| version.xmin);
+    let deleters = recent.iter().filter_map(|version| version.deleted);
+    let named = writers.chain(deleters.map(|(xmax, _)| xmax));
+    let normal = named.filter(|&xid| xid != FROZEN_XID);
+    normal.reduce(|a, b| if status.precedes(b, a) { b } else { a })
 }
 
 enum Fate {

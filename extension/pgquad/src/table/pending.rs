@@ -3,6 +3,7 @@
 
 use crate::catalog::distributed_store::{sides_of, Sides};
 use crate::cluster::pending_changes;
+use crate::pg::ffi;
 use crate::storage::executor_depth::{self, Running};
 use crate::storage::pending;
 use pgquad_btree::Quad;
@@ -40,7 +41,10 @@ pub unsafe fn add(rel: pg_sys::Relation, quads: &[Quad], xid: u32, cid: u32, new
     // SAFETY: the caller's promise.
     unsafe {
         match sides_of(rel) {
-            Some(sides) => pending_changes::insert((*rel).rd_id, sides, quads, cid),
+            Some(sides) => {
+                ffi::check_readers_of(rel);
+                pending_changes::insert((*rel).rd_id, sides, quads, cid);
+            }
             None => pending::add(rel, quads, xid, cid, new_table),
         }
     }
