@@ -150,6 +150,8 @@ class Checks:
             self.drops_everywhere,
             self.shards_arrive_as_sorted_runs,
             self.node_added_later,
+            self.node_with_terms_of_its_own,
+            self.database_without_pgquad,
             self.drop_extension_leaves_no_shard,
         ]
         for check in checks:
@@ -269,7 +271,19 @@ class Checks:
     # -- checks
 
     def creates_on_every_node(self):
-        self.create("films")
+        # Whatever the default is, each shard has one placement.
+        self.execute("alter system set citus.shard_replication_factor = 2")
+        self.execute("select pg_reload_conf()")
+        try:
+            self.create("films")
+        finally:
+            self.execute("alter system reset citus.shard_replication_factor")
+            self.execute("select pg_reload_conf()")
+        copies = (
+            "select count(*) from pg_dist_shard join pg_dist_placement using (shardid) join pg_dist_partition p "
+            "using (logicalrelid) where p.partmethod = 'h' group by shardid having count(*) > 1"
+        )
+        same("shards with copies", self.rows(copies), [])
         for rows in self.everywhere(
             "select reloptions::text like '%shards=films%' from pg_class where oid = 'quad_stores.films'::regclass"
         ):
@@ -1407,7 +1421,7 @@ class Checks:
             finally:
                 self.cluster.servers[1].alter_system("statement_timeout")
         same("calls that an error has ended", set(pids) & set(self.rows(f"select pid {calls}", node=1)), set())
-        for call, state in (("(13, 'x')", "42501"), ("(null, 'x')", "42501"), ("(99, 'x')", "0A000")):
+        for call, state in (("(14, 'x')", "42501"), ("(null, 'x')", "42501"), ("(99, 'x')", "0A000")):
             self.refused(state, "call quad.cluster_serve" + call)
         same("quads", self.value(query), quads)
 
@@ -2401,6 +2415,7 @@ class Checks:
     def node_added_later(self):
         self.execute("grant select on quad_stores.films to bob")
         self.execute("create policy later on quad_stores.films using (g = 0)")
+        self.create("passing")
         server = Server("cluster-worker3", SETTINGS)
         try:
             server.init().start()
@@ -2439,6 +2454,7 @@ class Checks:
             for node in range(3):
                 self.execute(asked, node=node)
             wait_until("no session to the node that has gone", lambda: not server.query(sessions))
+            self.comes_back(server)
         finally:
             while len(self.connections) > 3:
                 self.connections.pop().close()
@@ -2448,6 +2464,69 @@ class Checks:
         self.holds("films", self.quads)
         self.execute("drop policy if exists later on quad_stores.films")
 
+    def comes_back(self, server):
+        """What happens to stores while a node is away reaches it when it is added again, however Citus does that."""
+        remove = "select citus_remove_node('127.0.0.1', %s)"
+        self.execute("revoke select on quad_stores.films from bob")
+        self.execute("select quad.drop_store('passing')")
+        for mode in "transactional", "nontransactional":
+            self.create(mode)
+            self.execute(f"grant select on quad_stores.{mode} to bob")
+            self.execute(f"set citus.metadata_sync_mode to '{mode}'")
+            self.execute("select citus_add_node('127.0.0.1', %s)", (server.port,))
+            self.execute("reset citus.metadata_sync_mode")
+            self.execute("select replicate_reference_tables('block_writes')")
+            self.connections.append(server.connect())
+            self.same_everywhere(self.RIGHTS)
+            self.same_everywhere(self.RIGHTS.replace("films", mode))
+            self.holds("films", self.quads)
+            self.execute(f"insert into quad_stores.{mode} values (1, 2, 3, 4)", node=3)
+            self.holds(mode, [(1, 2, 3, 4)])
+            if mode == "transactional":
+                # What the cluster has dropped is left, and can be dropped.
+                stores = "select store, distributed, shards, quads from quad.stores where store = 'passing'"
+                same("a store that is left", self.rows(stores, node=3), [("passing", True, None, None)])
+                self.refused("55000", "select * from quad_stores.passing", node=3)
+                self.execute("select quad.drop_store('passing')", node=3)
+                same("a store that was left", self.rows(stores, node=3), [])
+            self.connections.pop().close()
+            self.execute(remove, (server.port,))
+        for mode in "transactional", "nontransactional":
+            self.execute(f"select quad.drop_store('{mode}')")
+
+    def node_with_terms_of_its_own(self):
+        """Ids in the stores that it has would mean other terms."""
+        server = Server("cluster-worker3", SETTINGS)
+        try:
+            server.init().start()
+            server.query("create extension citus")
+            server.query("create extension pgquad")
+            server.query("select quad.create_store('own')")
+            server.query("select quad.load_text('<http://e/a> <http://e/b> <http://e/c> .', format => 'turtle', store => 'own')")
+            add = f"select citus_add_node('127.0.0.1', {server.port})"
+            message = self.refused("55000", add)
+            if f"{server.port} has terms of its own" not in message:
+                raise Mismatch(f"the message does not say which node: {message}")
+            server.query("drop extension pgquad cascade")
+            self.execute(add)
+            self.execute("select citus_remove_node('127.0.0.1', %s)", (server.port,))
+        finally:
+            server.remove()
+
+    def database_without_pgquad(self):
+        coordinator = self.cluster.coordinator
+        coordinator.query("create database other")
+        try:
+            coordinator.query("create extension citus", database="other")
+            coordinator.query("drop extension if exists pgquad cascade", database="other")
+            try:
+                coordinator.query("drop extension pgquad", database="other")
+            except psycopg2.Error as error:
+                same("SQLSTATE of DROP EXTENSION", error.pgcode, "42704")
+        finally:
+            wait_until("the database is gone", lambda: self.attempt("drop database if exists other with (force)") == []
+                       and not self.rows("select from pg_database where datname = 'other'"))
+
     def drop_extension_leaves_no_shard(self):
         self.create("last")
         self.execute("insert into quad_stores.last values (1, 2, 3, 4)")
@@ -2455,6 +2534,11 @@ class Checks:
         left = "select n.nspname, c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace where relname ~ '_[so]_[0-9]+$' or nspname in ('quad_stores', 'quad_shards')"
         same("relations", self.everywhere(left), [[]] * 3)
         same("metadata", self.rows("select logicalrelid from pg_dist_partition"), [])
+        # Sessions that know the cluster of before take up that of the new extension.
+        self.execute("create extension pgquad")
+        self.create("anew")
+        self.execute("insert into quad_stores.anew select n, 2, 3, 4 from generate_series(1, 99) n")
+        same("quads", self.everywhere("select count(*) from quad_stores.anew"), [[(99,)]] * 3)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ use crate::pg::guc;
 use crate::storage;
 use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ffi::{c_char, CStr, CString};
 
 /// Option and the setting of the same meaning.
@@ -33,8 +33,8 @@ const OPTIONS: [(&CStr, &CStr); 3] = [
 thread_local! {
     /// Tables that got a new file in the running utility statement.
     static CREATED: RefCell<Vec<pg_sys::Oid>> = const { RefCell::new(Vec::new()) };
-    /// A table of schema `quad_shards` has been made by this transaction.
-    static SHARD_TABLE_MADE: Cell<bool> = const { Cell::new(false) };
+    /// Tables of schema `quad_shards` that this transaction has made.
+    static SHARD_TABLES: RefCell<Vec<pg_sys::Oid>> = const { RefCell::new(Vec::new()) };
 }
 
 /// What `before` did, for `after` to finish. Owns nothing, since an error may jump over it.
@@ -61,12 +61,12 @@ pub fn created(relid: pg_sys::Oid) {
 /// Forgets what a failed statement noted; called at the end of a transaction.
 pub fn forget_created() {
     CREATED.take();
-    SHARD_TABLE_MADE.set(false);
+    SHARD_TABLES.take();
 }
 
-/// Whether this transaction has made tables of schema `quad_shards`; from now on it has not.
-pub fn take_shard_table_made() -> bool {
-    SHARD_TABLE_MADE.take()
+/// The tables of schema `quad_shards` that this transaction has made since the last call; some may be gone.
+pub fn take_shard_tables() -> Vec<pg_sys::Oid> {
+    SHARD_TABLES.take()
 }
 
 /// Prepares a utility statement: takes our options out of it.
@@ -128,7 +128,7 @@ pub unsafe extern "C-unwind" fn after(statement: Statement) {
             record(relid);
             not_null::declare(relid);
             if is_side(relid) {
-                SHARD_TABLE_MADE.set(true);
+                SHARD_TABLES.with_borrow_mut(|made| made.push(relid));
             }
         }
         if !statement.mark.is_null() {

@@ -26,6 +26,10 @@ type RunOnOthers = unsafe extern "C-unwind" fn(*const core::ffi::c_char);
 /// Citus' function that locks the metadata of shards, of a mode and an array of their numbers.
 const LOCK_SHARDS: &CStr = c"lock_shard_metadata";
 
+/// The setting under which Citus gives each shard one placement: a shard is read on the node that has it, and terms get
+/// their numbers there.
+pub const ONE_PLACEMENT: (&CStr, &str) = (c"citus.shard_replication_factor", "1");
+
 const LOCAL_EXECUTION: &CStr = c"citus.enable_local_execution";
 
 /// Between two looks at the transactions that are prepared.
@@ -91,6 +95,16 @@ pub fn is_coordinator() -> bool {
     rows("SELECT groupid::text FROM pg_dist_local_group", &[])
         .first()
         .is_none_or(|row| row[0].as_deref() == Some("0"))
+}
+
+/// The address of this node, as the others know it.
+pub fn local_node() -> String {
+    let node = rows(
+        "SELECT format('%s:%s', nodename, nodeport) FROM pg_dist_node JOIN pg_dist_local_group USING (groupid) LIMIT 1",
+        &[],
+    );
+    let name = node.first().and_then(|row| row[0].clone());
+    name.unwrap_or_else(|| "of this session".to_owned())
 }
 
 /// Refuses what only the coordinator can do.

@@ -144,10 +144,12 @@ fn make_sides(base: &str, shards: i32, limits: &Limits<'_>) {
         } else {
             format!("shard_count => {shards}, colocate_with => 'none'")
         };
-        citus::run(&format!(
-            "SELECT create_distributed_table({}, '{column}', {placed})",
-            citus::literal(&table)
-        ));
+        with_settings(&[citus::ONE_PLACEMENT], || {
+            citus::run(&format!(
+                "SELECT create_distributed_table({}, '{column}', {placed})",
+                citus::literal(&table)
+            ));
+        });
         revoke_defaults(&table);
     }
 }
@@ -347,7 +349,10 @@ fn detach(sides: Sides) {
 /// cluster. Each node drops its part of the extension over one connection, and the shards over others, which would wait
 /// for each other for ever.
 pub fn leave_cluster() {
-    if citus::owner().is_none() || !citus::propagates() || !citus::is_coordinator() {
+    // SAFETY: a look-up in the catalogue.
+    let is_there =
+        unsafe { pg_sys::get_extension_oid(c"pgquad".as_ptr(), true) } != pg_sys::InvalidOid;
+    if !is_there || citus::owner().is_none() || !citus::propagates() || !citus::is_coordinator() {
         return;
     }
     for relid in relations::distributed() {

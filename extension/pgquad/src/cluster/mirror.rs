@@ -19,6 +19,7 @@ use crate::am::table_options;
 use crate::catalog::access_method;
 use crate::catalog::distributed_store::{self, is_side, mark_of, owner_of};
 use crate::catalog::names::c_string;
+use crate::dictionary;
 use crate::pg::error::{raise, raise_all, raise_hint, required};
 use crate::pg::guc::with_settings;
 use crate::store;
@@ -113,6 +114,12 @@ pub fn dropping(relid: pg_sys::Oid) {
         let names = shards.into_iter().filter_map(|mut row| row.remove(0));
         SHARDS.with_borrow_mut(|all| all.extend(names));
     } else if let Some(base) = mark_of(relid) {
+        // One that the cluster has dropped while this node was not part of it: the tables go before their relation.
+        let is_left =
+            SHARDS.with_borrow(Vec::is_empty) && distributed_store::sides_of_mark(&base).is_none();
+        if is_left && !citus::is_coordinator() {
+            return;
+        }
         citus::require_coordinator("drop a distributed store");
         super::connection::end_scope_of_transaction("drop");
         lock_elsewhere(relid);
@@ -157,10 +164,11 @@ pub fn drop_elsewhere() {
     citus::as_role(citus::require(), || drop_here(&[], &shards));
 }
 
-/// The transaction is about to commit: where Citus has made tables of stores that this node does not know yet, makes
-/// their relations.
+/// The transaction is about to commit: where Citus has made the tables of stores, makes their relations. One that is
+/// there may have missed changes while the node was not part of the cluster.
 pub fn before_commit() {
-    if !table_options::take_shard_table_made() {
+    let made = table_options::take_shard_tables();
+    if made.is_empty() {
         return;
     }
     // SAFETY: the statements of the transaction are over, and their snapshots gone; this one is popped below, or by the
@@ -168,27 +176,37 @@ pub fn before_commit() {
     unsafe { pg_sys::PushActiveSnapshot(pg_sys::GetTransactionSnapshot()) }
     // The tables were made as the owner of their store, who may not ask for its definition.
     if let Some(superuser) = citus::owner() {
-        citus::as_role(superuser, make_missing);
+        citus::as_role(superuser, || mirror_made(&made));
     }
     // SAFETY: the snapshot pushed above.
     unsafe { pg_sys::PopActiveSnapshot() }
 }
 
-fn make_missing() {
+/// Asks the coordinator for the definitions of the stores whose tables these are.
+fn mirror_made(made: &[pg_sys::Oid]) {
     if citus::is_coordinator() {
         return;
     }
-    let missing = citus::rows(
-        "SELECT left(t.relname::text, -2) FROM pg_class AS t JOIN pg_dist_partition AS d ON d.logicalrelid = t.oid \
-         WHERE t.relnamespace = 'quad_shards'::regnamespace AND t.relname ~ '_s$' AND NOT EXISTS (SELECT FROM pg_class AS c \
-           WHERE c.relnamespace = 'quad_stores'::regnamespace AND c.reloptions @> ARRAY['shards=' || left(t.relname::text, -2)])",
+    dictionary::check_joined_worker();
+    let made: Vec<String> = made
+        .iter()
+        .map(|relid| relid.to_u32().to_string())
+        .collect();
+    // Where Citus brings tables in transactions of their own, the second one of a store completes it.
+    let complete = citus::rows(
+        &format!(
+            "SELECT DISTINCT left(t.relname::text, -2) FROM pg_class AS t JOIN pg_class AS other USING (relnamespace) \
+             WHERE t.oid IN ({}) AND t.relname ~ '_[so]$' \
+             AND other.relname = left(t.relname::text, -1) || CASE right(t.relname::text, 1) WHEN 's' THEN 'o' ELSE 's' END",
+            made.join(", ")
+        ),
         &[],
     );
-    if missing.is_empty() {
+    if complete.is_empty() {
         return;
     }
     // A store that is being made is not known to others yet: its relation comes from the session that makes it.
-    let bases: Vec<String> = missing
+    let bases: Vec<String> = complete
         .into_iter()
         .filter_map(|mut row| row.remove(0))
         .collect();
@@ -348,7 +366,7 @@ fn mirror(
         without_null("roles", roles),
         without_null("commands", commands),
     );
-    let node = one("SELECT format('%s:%s', nodename, nodeport) FROM pg_dist_node JOIN pg_dist_local_group USING (groupid) LIMIT 1");
+    let node = citus::local_node();
     let no_echo = [
         (c"citus.enable_ddl_propagation", "off"),
         (c"check_function_bodies", "off"),

@@ -36,7 +36,9 @@ mod stores_view;
 pub mod trust;
 pub mod write;
 
-pub use citus::{lock_shards, making_shards, rows, with_sqlstate, SAME_VERSION_HINT};
+pub use citus::{
+    local_node, lock_shards, making_shards, rows, with_sqlstate, ONE_PLACEMENT, SAME_VERSION_HINT,
+};
 pub use connection::{Mode, Scope};
 pub use nodes::{as_superuser, has_citus, query};
 pub use protocol::{check_version, damaged};

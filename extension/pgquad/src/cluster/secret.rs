@@ -22,8 +22,20 @@ extension_sql_file!(
 /// Bytes of the secret.
 const SECRET_BYTES: usize = 32;
 
+/// The database, and the table of the secret: the extension that is made anew has another one.
+type Place = (pg_sys::Oid, pg_sys::Oid);
+
 thread_local! {
-    static SECRET: RefCell<Option<(pg_sys::Oid, Vec<u8>)>> = const { RefCell::new(None) };
+    static SECRET: RefCell<Option<(Place, Vec<u8>)>> = const { RefCell::new(None) };
+}
+
+fn place() -> Place {
+    // SAFETY: this session's database; look-ups by name.
+    unsafe {
+        let schema = pg_sys::get_namespace_oid(c"quad".as_ptr(), true);
+        let table = pg_sys::get_relname_relid(c"cluster_secret".as_ptr(), schema);
+        (pg_sys::MyDatabaseId, table)
+    }
 }
 
 /// Makes the secret and has Citus keep it on every node, where that has not been done.
@@ -78,20 +90,16 @@ pub fn is_there() -> bool {
 /// Whether this session knows the secret, or finds it. It does not look for it beside parallel workers.
 pub fn is_known() -> bool {
     // SAFETY: plain session state.
-    let (database, is_parallel) = unsafe { (pg_sys::MyDatabaseId, pg_sys::IsInParallelMode()) };
+    let is_parallel = unsafe { pg_sys::IsInParallelMode() };
     let of = SECRET.with_borrow(|known| known.as_ref().map(|(of, _)| *of));
-    of == Some(database) || !is_parallel && is_there()
+    of == Some(place()) || !is_parallel && is_there()
 }
 
 /// The rows of the table, from this node's copy of it, without Citus. A query of Citus would bind the transaction to
 /// what Citus can do after it has read a shard here. Nor is one allowed within a task of Citus, in which the node that
 /// has a shard proves itself to others.
 fn stored() -> Vec<Vec<u8>> {
-    // SAFETY: look-ups by name.
-    let table = unsafe {
-        let schema = pg_sys::get_namespace_oid(c"quad".as_ptr(), true);
-        pg_sys::get_relname_relid(c"cluster_secret".as_ptr(), schema)
-    };
+    let (_, table) = place();
     let copy = match map::local_copy(table) {
         pg_sys::InvalidOid => table,
         copy => copy,
@@ -131,10 +139,9 @@ pub fn is_token(role: &str, shown: &[u8]) -> bool {
 }
 
 fn with_secret<T>(body: impl FnOnce(&[u8]) -> T) -> T {
-    // SAFETY: this session's database.
-    let database = unsafe { pg_sys::MyDatabaseId };
+    let place = place();
     let known = SECRET.with_borrow(|known| known.clone());
-    let secret = match known.filter(|(of, _)| *of == database) {
+    let secret = match known.filter(|(of, _)| *of == place) {
         Some((_, secret)) => secret,
         None => {
             let secret = stored().into_iter().next().unwrap_or_else(|| {
@@ -145,7 +152,7 @@ fn with_secret<T>(body: impl FnOnce(&[u8]) -> T) -> T {
                      Citus: SELECT replicate_reference_tables() on the coordinator.",
                 )
             });
-            SECRET.set(Some((database, secret.clone())));
+            SECRET.set(Some((place, secret.clone())));
             secret
         }
     };

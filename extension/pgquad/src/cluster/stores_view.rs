@@ -7,7 +7,7 @@ use pgrx::{pg_sys, PgRelation};
 use super::citus;
 use super::relations::qualified_name;
 use super::write::{as_writer, has_written};
-use crate::catalog::distributed_store::{owner_of, sides_of_relid, Sides};
+use crate::catalog::distributed_store::{mark_of, owner_of, sides_of_mark, Sides};
 use crate::catalog::{access_method, policies};
 use crate::storage::Table;
 
@@ -46,8 +46,10 @@ fn list_stores() -> TableIterator<
             let relid = pg_sys::Oid::from(row[0].as_ref()?.parse::<u32>().ok()?);
             let name = row[1].clone()?;
             let rel = open(relid)?;
-            Some(match sides_of_relid(relid) {
-                Some(sides) => distributed(name, relid, sides),
+            Some(match mark_of(relid).map(|base| sides_of_mark(&base)) {
+                Some(Some(sides)) => distributed(name, relid, sides),
+                // The node is not, or no longer, part of the cluster that has the quads.
+                Some(None) => (name, true, None, None, None, String::new()),
                 None => local(name, &rel),
             })
         })

@@ -15,6 +15,7 @@ use super::wanted::Wanted;
 use super::{extents, horizon, lock, run, shard, term_ids};
 use crate::cluster::{as_superuser, damaged};
 use crate::pg::error::raise;
+use crate::pg::guc::set_in_transaction;
 
 /// A shard that is not on this node, as it sees it.
 struct Moved;
@@ -157,8 +158,7 @@ fn encode(parts: &[Wanted<'_>], expected: Expected) -> Result<Vec<u64>, Moved> {
             for (part, answered) in parts.iter().zip(&mut answered) {
                 answered.add(shards, part, horizon);
             }
-            // SAFETY: quads with these ids may be durable before this transaction would be.
-            unsafe { pg_sys::ForceSyncCommit() };
+            force_durable_commit();
         }
         let ids = answered.into_iter().flat_map(|answered| answered.ids);
         Ok(ids.map(number_of).collect())
@@ -266,10 +266,22 @@ fn take(shard: u64, count: u64) -> Result<Answer<'static>, Moved> {
         lock_shards(&layout, &[shard])?;
         let own = |extent| shards.of_extent(extent) == place;
         let ranges = extents::take(&tables, count, own);
-        // SAFETY: as for terms: the numbers may be in quads at once.
-        unsafe { pg_sys::ForceSyncCommit() };
+        force_durable_commit();
         Ok(Answer::Numbers(ranges))
     })
+}
+
+/// The running transaction is durable when it has committed, also on synchronous standbys, whatever
+/// `synchronous_commit` of the asking role says: quads with its terms and numbers may be durable at once.
+fn force_durable_commit() {
+    // SAFETY: within a transaction, whose end takes the setting back.
+    unsafe {
+        let least = pg_sys::SyncCommitLevel::SYNCHRONOUS_COMMIT_REMOTE_FLUSH as i32;
+        if pg_sys::synchronous_commit < least {
+            set_in_transaction(c"synchronous_commit", c"on");
+        }
+        pg_sys::ForceSyncCommit();
+    }
 }
 
 /// The languages, or those with these tags.

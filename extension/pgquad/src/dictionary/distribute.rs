@@ -10,8 +10,8 @@ use super::extents::EXTENT;
 use super::layout::Layout;
 use super::tables::Tables;
 use crate::cluster::{
-    as_superuser, ensure_secret, guard, has_citus, making_shards, rows, with_sqlstate,
-    SAME_VERSION_HINT,
+    as_superuser, ensure_secret, guard, has_citus, local_node, making_shards, rows, with_sqlstate,
+    ONE_PLACEMENT, SAME_VERSION_HINT,
 };
 use crate::pg::compat;
 use crate::pg::error::{raise, raise_hint};
@@ -127,6 +127,7 @@ fn with_quiet_settings(body: impl FnOnce()) {
     let settings = [
         (c"search_path", "pg_catalog, pg_temp"),
         (c"client_min_messages", "warning"),
+        ONE_PLACEMENT,
     ];
     with_settings(&settings, || as_superuser(body));
 }
@@ -173,6 +174,27 @@ fn close_extents() {
     ));
 }
 
+/// The error of a node that has a dictionary with something in it.
+fn refuse_terms(node: &str) -> ! {
+    raise_hint(
+        PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+        format!("node {node} has terms of its own in its dictionary"),
+        "Export its stores, then run there DROP EXTENSION pgquad CASCADE and CREATE EXTENSION pgquad.",
+    )
+}
+
+/// Raises an error where this worker, which has come to a cluster with distributed stores, has given numbers to terms
+/// before: ids in its own stores would mean other terms.
+pub fn check_joined_worker() {
+    let used = rows("SELECT is_called::text FROM quad.term_numbers", &[]);
+    if used
+        .first()
+        .is_some_and(|row| row[0].as_deref() == Some("true"))
+    {
+        refuse_terms(&local_node());
+    }
+}
+
 /// Raises an error where another node has a dictionary with something in it: its ids would mean other terms.
 fn check_other_nodes() {
     let used =
@@ -195,11 +217,7 @@ fn check_other_nodes() {
             );
         }
         if text(2) == "t" {
-            raise_hint(
-                PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-                format!("node {} has terms of its own in its dictionary", text(0)),
-                "Export its stores, then run there DROP EXTENSION pgquad CASCADE and CREATE EXTENSION pgquad.",
-            );
+            refuse_terms(text(0));
         }
     }
 }

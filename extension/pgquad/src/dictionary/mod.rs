@@ -48,7 +48,10 @@ pub use absent::LookedUp;
 pub use ahead::{offer, Upcoming};
 pub use answer::answer;
 pub use bulk::BulkEncoder;
-pub use distribute::{distribute, distribute_ahead, finish as finish_distribution, is_distributed};
+pub use distribute::{
+    check_joined_worker, distribute, distribute_ahead, finish as finish_distribution,
+    is_distributed,
+};
 pub use layout::{forget_locks, relation_changed};
 pub use shared_cache::PIECE as SHARED_TERMS;
 pub use sql::{no_term_id, term_id};

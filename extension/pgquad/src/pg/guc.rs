@@ -38,6 +38,23 @@ pub unsafe fn set_in_level_as(
     }
 }
 
+/// Sets a setting until the transaction ends, as SET LOCAL does.
+pub fn set_in_transaction(name: &CStr, value: &CStr) {
+    // SAFETY: within a transaction; both texts are copied.
+    unsafe {
+        pg_sys::set_config_option(
+            name.as_ptr(),
+            value.as_ptr(),
+            pg_sys::GucContext::PGC_USERSET,
+            pg_sys::GucSource::PGC_S_SESSION,
+            pg_sys::GucAction::GUC_ACTION_LOCAL,
+            true,
+            0,
+            false,
+        );
+    }
+}
+
 /// Runs `body` with the settings in force and puts the former values back afterwards (on an error the abort of the
 /// transaction does).
 pub fn with_settings<T>(settings: &[(&CStr, &str)], body: impl FnOnce() -> T) -> T {
