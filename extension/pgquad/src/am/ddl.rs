@@ -76,27 +76,17 @@ unsafe fn write_pages(
     pages: &mut [Page],
     logged: bool,
 ) {
+    // In this order: a checkpoint that begins behind the record syncs the file, and a base backup that does has the page.
     // SAFETY: the caller's promise; pages are whole and aligned.
     unsafe {
         for (block, page) in pages.iter_mut().enumerate() {
             let image = page.0.as_mut_ptr().cast::<core::ffi::c_char>();
+            let block = block as pg_sys::BlockNumber;
+            pg_sys::PageSetChecksumInplace(image.cast(), block);
+            pg_sys::smgrextend(smgr, fork, block, image.cast(), false);
             if logged {
-                pg_sys::log_newpage(
-                    node.cast_mut(),
-                    fork,
-                    block as pg_sys::BlockNumber,
-                    image.cast(),
-                    true,
-                );
+                pg_sys::log_newpage(node.cast_mut(), fork, block, image.cast(), true);
             }
-            pg_sys::PageSetChecksumInplace(image.cast(), block as pg_sys::BlockNumber);
-            pg_sys::smgrextend(
-                smgr,
-                fork,
-                block as pg_sys::BlockNumber,
-                image.cast(),
-                false,
-            );
         }
     }
 }

@@ -222,7 +222,12 @@ impl Table {
                     self.mode(snapshot),
                     &mut inserted,
                 )
-                .unwrap_or_else(|e| fail(e))
+                .unwrap_or_else(|e| fail(e));
+            if inserted.contains(&false) {
+                // As for [`Self::insert`].
+                // SAFETY: the relation is open.
+                unsafe { snapshot.lock_relation(self.rel) }
+            }
         });
         let new = keys.iter().zip(&inserted).filter(|(_, new)| **new);
         new.map(|(key, _)| *key).collect()
