@@ -112,6 +112,8 @@ class Checks:
             self.errors_within_savepoints,
             self.truncate_from_every_node,
             self.rights_reach_every_node,
+            self.made_anew_with_other_rights,
+            self.truncate_beside_other_changes,
             self.comments_reach_every_node,
             self.policies_reach_every_node,
             self.triggers_rules_and_defaults_reach_every_node,
@@ -1151,6 +1153,41 @@ class Checks:
             self.holds("films", [])
             self.copy("quad_stores.films", sorted(self.quads), node)
             self.holds("films", self.quads)
+    def truncate_beside_other_changes(self):
+        """A transaction has changed the relation, and another session could not read the text of a rule now."""
+        self.execute("create rule stay as on delete to quad_stores.films where old.s = -1 do instead nothing")
+        for node in range(3):
+            self.execute("begin", node=node)
+            self.execute("grant update on quad_stores.films to bob", node=node)
+            self.execute("truncate quad_stores.films", node=node)
+            self.execute("commit", node=node)
+            self.same_everywhere(self.RIGHTS)
+            same("right to update", self.value("select has_table_privilege('bob', 'quad_stores.films', 'update')"), True)
+            self.execute("revoke update on quad_stores.films from bob", node=node)
+        self.execute("drop rule stay on quad_stores.films")
+        self.copy("quad_stores.films", sorted(self.quads))
+        self.holds("films", self.quads)
+
+    def made_anew_with_other_rights(self):
+        """Each node has the definition of the store that is there at the end, not that of the one before."""
+        rights = self.RIGHTS.replace("films", "anew")
+        self.create("anew")
+        self.execute("grant select on quad_stores.anew to bob")
+        self.execute("create rule stay as on delete to quad_stores.anew where old.s = -1 do instead nothing")
+        self.execute("begin")
+        self.execute("select quad.drop_store('anew')")
+        self.create("anew")
+        self.execute("commit")
+        self.same_everywhere(rights)
+        same("right to select", self.value("select has_table_privilege('bob', 'quad_stores.anew', 'select')"), False)
+        self.execute("begin")
+        self.execute("select quad.undistribute_store('anew')")
+        self.execute("grant insert on quad_stores.anew to bob")
+        self.execute(f"select quad.distribute_store('anew', {SHARDS})")
+        self.execute("commit")
+        self.same_everywhere(rights)
+        same("right to insert", self.value("select has_table_privilege('bob', 'quad_stores.anew', 'insert')"), True)
+        self.execute("select quad.drop_store('anew')")
 
     RIGHTS = (
         "select coalesce(string_agg(format('%s>%s:%s%s', pg_get_userbyid(grantor), "

@@ -1,7 +1,7 @@
 -- Tables made and changed in other ways: CTAS, SELECT INTO, SET ACCESS METHOD, temporary, unlogged, partitions, views, names,
 -- table spaces, sizes, and rolled back DDL.
 begin;
-select plan(44);
+select plan(45);
 create table h (s bigint not null, p bigint not null, o bigint not null, g bigint not null);
 insert into h select i, i % 17, i % 101, i % 3 from generate_series(1, 20000) i;
 
@@ -104,6 +104,12 @@ select is((select count(*) from single), 0::bigint, 'TRUNCATE after COPY of sing
 copy single from program 'printf "1\t2\t3\t0\n2\t2\t3\t0\n"' where random() >= 0;
 select lives_ok($$select quad.rebuild('single', 'spog,ospg')$$, 'rebuild after COPY of single rows');
 select is((select count(*) from single where o = 3), 2::bigint, 'the new order has the rows');
+create function hidden() returns trigger language plpgsql as $$begin create temp table if not exists veiled(x int); return new; end$$;
+create table public.veiled (like h) using quad;
+create trigger hides before insert on public.veiled for each row execute function hidden();
+copy veiled from program 'printf "1\t2\t3\t0\n"';
+truncate public.veiled;
+select is((select count(*) from public.veiled), 0::bigint, 'COPY into a table whose name another one has taken meanwhile');
 savepoint a;
 create table gone (like h) using quad;
 savepoint b;

@@ -194,6 +194,10 @@ unsafe extern "C-unwind" fn process_utility(
         if tag == pg_sys::NodeTag::T_IndexStmt {
             before_index((*pstmt).utilityStmt.cast());
         }
+        let copied = match tag {
+            pg_sys::NodeTag::T_CopyStmt => copy_target((*pstmt).utilityStmt.cast()),
+            _ => pg_sys::InvalidOid,
+        };
         let outer = table_as::enter(table_as::is_table_as((*pstmt).utilityStmt));
         let inner = match PREVIOUS_UTILITY {
             Some(previous) if !cluster::explain::is_without_citus(pstmt) => previous,
@@ -219,7 +223,7 @@ unsafe extern "C-unwind" fn process_utility(
         table_options::after(statement);
         cluster::statements::after(distributed);
         match tag {
-            pg_sys::NodeTag::T_CopyStmt => after_copy((*pstmt).utilityStmt.cast()),
+            pg_sys::NodeTag::T_CopyStmt => after_copy(copied),
             pg_sys::NodeTag::T_CreatePublicationStmt => {
                 let statement = (*pstmt).utilityStmt.cast::<pg_sys::CreatePublicationStmt>();
                 after_publication((*statement).pubname);
@@ -246,18 +250,23 @@ unsafe extern "C-unwind" fn before_index(statement: *mut pg_sys::IndexStmt) {
     }
 }
 
-/// Writes what COPY has kept back. It ends with `finish_bulk_insert` only where it inserts many rows at a time.
+/// The table that COPY fills, `InvalidOid` where there is none. Afterwards the name may be that of another one.
 #[pg_guard]
-unsafe extern "C-unwind" fn after_copy(statement: *mut pg_sys::CopyStmt) {
-    // SAFETY: the statement and its table's name come from the parser; COPY has locked the table.
+unsafe extern "C-unwind" fn copy_target(statement: *mut pg_sys::CopyStmt) -> pg_sys::Oid {
+    // SAFETY: the statement and its table's name come from the parser; COPY itself locks the table.
     unsafe {
         if !(*statement).is_from || (*statement).relation.is_null() {
-            return;
+            return pg_sys::InvalidOid;
         }
-        let relid = find_table((*statement).relation);
-        if relid != pg_sys::InvalidOid {
-            pending::finish(relid);
-        }
+        find_table((*statement).relation)
+    }
+}
+
+/// Writes what COPY has kept back. It ends with `finish_bulk_insert` only where it inserts many rows at a time.
+#[pg_guard]
+extern "C-unwind" fn after_copy(table: pg_sys::Oid) {
+    if table != pg_sys::InvalidOid {
+        pending::finish(table);
     }
 }
 

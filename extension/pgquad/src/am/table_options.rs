@@ -15,6 +15,7 @@ use crate::am::{not_null, table_as};
 use crate::catalog::access_method::is_quad_relid;
 use crate::catalog::distributed_store::{is_side, mark_of, MARK};
 use crate::cluster::guard;
+use crate::pg::compat;
 use crate::pg::error::raise_hint;
 use crate::pg::guc;
 use crate::storage;
@@ -127,7 +128,7 @@ pub unsafe extern "C-unwind" fn after(statement: Statement) {
         for relid in changed {
             record(relid);
             not_null::declare(relid);
-            if is_side(relid) {
+            if is_side(relid) && compat::is_made_here(relid) {
                 SHARD_TABLES.with_borrow_mut(|made| made.push(relid));
             }
         }

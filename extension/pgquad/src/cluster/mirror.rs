@@ -32,6 +32,8 @@ thread_local! {
     static DROPPED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
     /// Names of their shards. Citus leaves those of a table that goes with another one: it takes it for a partition.
     static SHARDS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    /// Bases of the stores whose relations other nodes have brought in line here in this transaction.
+    static MIRRORED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
 /// How much was noted when each open subtransaction began.
@@ -41,6 +43,7 @@ struct Noted {
     changed: usize,
     dropped: usize,
     shards: usize,
+    mirrored: usize,
 }
 
 thread_local! {
@@ -54,6 +57,7 @@ pub fn begin_subtransaction() {
         changed: CHANGED.with_borrow(Vec::len),
         dropped: DROPPED.with_borrow(Vec::len),
         shards: SHARDS.with_borrow(Vec::len),
+        mirrored: MIRRORED.with_borrow(Vec::len),
     };
     BEFORE.with_borrow_mut(|before| before.push(noted));
 }
@@ -67,6 +71,7 @@ pub fn end_subtransaction(failed: bool) {
         CHANGED.with_borrow_mut(|all| all.truncate(noted.changed));
         DROPPED.with_borrow_mut(|all| all.truncate(noted.dropped));
         SHARDS.with_borrow_mut(|all| all.truncate(noted.shards));
+        MIRRORED.with_borrow_mut(|all| all.truncate(noted.mirrored));
     }
 }
 
@@ -187,7 +192,6 @@ fn mirror_made(made: &[pg_sys::Oid]) {
     if citus::is_coordinator() {
         return;
     }
-    dictionary::check_joined_worker();
     let made: Vec<String> = made
         .iter()
         .map(|relid| relid.to_u32().to_string())
@@ -202,14 +206,18 @@ fn mirror_made(made: &[pg_sys::Oid]) {
         ),
         &[],
     );
-    if complete.is_empty() {
-        return;
-    }
-    // A store that is being made is not known to others yet: its relation comes from the session that makes it.
+    // The relation of a store that is being made comes from the session that makes it. What the coordinator tells
+    // another session is of before, and may wait for what this transaction has locked there.
+    let is_mirrored = |base: &String| MIRRORED.with_borrow(|all| all.contains(base));
     let bases: Vec<String> = complete
         .into_iter()
         .filter_map(|mut row| row.remove(0))
+        .filter(|base| !is_mirrored(base))
         .collect();
+    if bases.is_empty() {
+        return;
+    }
+    dictionary::check_joined_worker();
     let ask = format!(
         "SELECT coalesce(string_agg(d, ';'), '') FROM quad.cluster_definitions({}) AS d",
         text_array(&bases)
@@ -239,6 +247,7 @@ pub fn forget() {
     CHANGED.take();
     DROPPED.take();
     SHARDS.take();
+    MIRRORED.take();
     BEFORE.take();
 }
 
@@ -384,6 +393,7 @@ fn mirror(
                 }
             }
             debug_assert_eq!(mark_of(relid).as_deref(), Some(base));
+            MIRRORED.with_borrow_mut(|all| all.push(base.to_owned()));
         });
     };
     // Who reads the error is on another node.

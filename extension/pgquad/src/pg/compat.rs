@@ -423,6 +423,20 @@ pub unsafe fn client_socket() -> i32 {
     unsafe { *pg_sys::MyProcPort.cast::<i32>() }
 }
 
+/// Whether this transaction has made a relation, and not only its file: it knows the subtransaction.
+///
+/// # Safety
+/// The relation is there and locked.
+pub unsafe fn is_made_here(relid: pg_sys::Oid) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let rel = pg_sys::relation_open(relid, pg_sys::NoLock as pg_sys::LOCKMODE);
+        let made = (*rel).rd_createSubid != 0;
+        pg_sys::relation_close(rel, pg_sys::NoLock as pg_sys::LOCKMODE);
+        made
+    }
+}
+
 /// Whether this session has a lock on a relation, of this mode or a stronger one.
 ///
 /// `CheckRelationOidLockedByMe` is younger than the first minor versions of 15 and 16: a library that needs it does not
