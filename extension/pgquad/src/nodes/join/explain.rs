@@ -119,8 +119,8 @@ unsafe fn explain_exchange(report: &Report, es: *mut pg_sys::ExplainState) {
 unsafe fn exchange_lines(report: &Report, es: *mut pg_sys::ExplainState) {
     // SAFETY: EXPLAIN's own state.
     let shows_time = unsafe { (*es).timing };
-    let waiting = |nanoseconds: u64| match shows_time {
-        true => format!(" waiting={:.3} ms", nanoseconds as f64 / 1e6),
+    let time = |what: &str, nanoseconds: u64| match shows_time {
+        true => format!(" {what}={:.3} ms", nanoseconds as f64 / 1e6),
         false => String::new(),
     };
     let how = match &report.refused {
@@ -129,7 +129,7 @@ unsafe fn exchange_lines(report: &Report, es: *mut pg_sys::ExplainState) {
             "push nodes={} received={}kB{}",
             report.nodes.len(),
             report.received.div_ceil(1024),
-            waiting(report.waited)
+            time("waiting", report.waited)
         ),
     };
     // SAFETY: as above.
@@ -143,6 +143,9 @@ unsafe fn exchange_lines(report: &Report, es: *mut pg_sys::ExplainState) {
             cost.bytes.div_ceil(1024),
             cost.blocked_writes
         );
+        if cost.blocked_writes > 0 {
+            text += &time("blocked", cost.blocked);
+        }
         if cost.spilled > 0 {
             let _ = write!(text, " spilled={}kB", cost.spilled.div_ceil(1024));
         }
@@ -150,7 +153,7 @@ unsafe fn exchange_lines(report: &Report, es: *mut pg_sys::ExplainState) {
             let kilobytes = cost.groups_spilled.div_ceil(1024);
             let _ = write!(text, " groups_spilled={kilobytes}kB");
         }
-        text += &waiting(cost.waited);
+        text += &time("waiting", cost.waited);
         // SAFETY: as above.
         unsafe { custom::explain_text("Participant", &text, es) };
     }
@@ -191,6 +194,7 @@ unsafe fn exchange_properties(report: &Report, es: *mut pg_sys::ExplainState) {
                     for (label, value) in counts {
                         custom::explain_integer(label, value as i64, es);
                     }
+                    waiting(c"Blocked Write Time", cost.blocked);
                     waiting(c"Waiting Time", cost.waited);
                 });
             }
