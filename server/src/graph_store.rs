@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, Multipart, Request, State};
 use axum::http::{header, HeaderValue, Method, StatusCode};
 use axum::response::Response;
@@ -124,7 +124,9 @@ async fn read(app: &Arc<App>, asked: &Asked, target: &Target) -> Result<Response
     }
     if is_head {
         work.give_back();
-        return response(Body::empty(), chosen);
+        // Of a length that is not known: it would be told as that of the answer to GET.
+        let nothing = futures_util::stream::empty::<Result<Bytes, std::io::Error>>();
+        return response(Body::from_stream(nothing), chosen);
     }
     work.start(
         "SELECT quad.graph_stream($1, $2, $3)",
@@ -264,6 +266,7 @@ async fn write(
         Ok(Document {
             format: format_of(media)?,
             graph: target.graph().unwrap_or_default().to_owned(),
+            quads: is_quads(media),
             base: base_of(&target, asked),
             store: asked.store.clone(),
             compression: asked.packed,

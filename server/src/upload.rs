@@ -33,6 +33,8 @@ pub struct Document {
     pub format: &'static str,
     /// Graph of its triples; empty: the default graph.
     pub graph: String,
+    /// It may have named graphs.
+    pub quads: bool,
     /// Base IRI; empty: none.
     pub base: String,
     /// Store; `None`: the default one.
@@ -63,6 +65,7 @@ pub async fn upload<E>(
                 &document.store,
                 &document.compression.unwrap_or("none"),
                 &limit.to_string(),
+                &if document.quads { "off" } else { "on" },
             ],
         )
         .await?;

@@ -124,6 +124,8 @@ pub static LOAD_THREADS: GucSetting<i32> = GucSetting::<i32>::new(0);
 /// Format of documents sent to `quad.load_stdin`: `quad.stdin_format`.
 pub static STDIN_FORMAT: GucSetting<Option<CString>> =
     GucSetting::<Option<CString>>::new(Some(c"nquads"));
+/// Whether a named graph in them is an error: `quad.stdin_one_graph`.
+pub static STDIN_ONE_GRAPH: GucSetting<bool> = GucSetting::<bool>::new(false);
 /// Graph for their triples: `quad.stdin_graph`.
 pub static STDIN_GRAPH: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(Some(c""));
 /// Their base IRI: `quad.stdin_base`.
@@ -378,6 +380,14 @@ fn define_load() {
         &LOAD_THREADS,
         0,
         64,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    GucRegistry::define_bool_guc(
+        c"quad.stdin_one_graph",
+        c"Whether a named graph in documents sent to quad.load_stdin is an error.",
+        c"",
+        &STDIN_ONE_GRAPH,
         GucContext::Userset,
         GucFlags::default(),
     );

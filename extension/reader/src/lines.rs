@@ -64,10 +64,11 @@ impl From<ReadError> for Trouble {
 
 impl LineParser {
     /// A parser for N-Triples or N-Quads. Triples outside of named graphs go to `default_graph`, an IRI.
-    pub fn new(format: Format, default_graph: Option<String>) -> Self {
+    /// With `one_graph` a named graph is an error.
+    pub fn new(format: Format, default_graph: Option<String>, one_graph: bool) -> Self {
         LineParser {
             format,
-            sink: QuadSink::new(default_graph),
+            sink: QuadSink::new(default_graph, one_graph),
             datatypes: Vec::new(),
             scratch: String::new(),
         }
@@ -139,7 +140,12 @@ impl LineParser {
         };
         let predicate = self.term(predicate)?;
         let object = self.term(object)?;
-        let graph = graph.map_or(Ok(default_graph), |graph| self.term(graph))?;
+        let graph = match graph {
+            // The other parser says why.
+            Some(_) if self.sink.one_graph => return Err(Trouble::Other),
+            Some(graph) => self.term(graph)?,
+            None => default_graph,
+        };
         self.sink.batch.quad([subject, predicate, object, graph]);
         Ok(())
     }
@@ -371,14 +377,14 @@ mod tests {
             first_line: 1,
             bytes: text.as_bytes().to_vec(),
         };
-        LineParser::new(format, None)
+        LineParser::new(format, None, false)
             .parse(&chunk)
             .map(|batch| quads(&batch))
     }
 
     /// What the complete parser says of every line.
     fn parse_reference(format: Format, text: &str) -> Result<Vec<Vec<String>>, ReadError> {
-        let mut parser = LineParser::new(format, None);
+        let mut parser = LineParser::new(format, None, false);
         for (index, line) in text.split_inclusive('\n').enumerate() {
             parser.parse_completely(line, index as u64 + 1)?;
         }
@@ -451,7 +457,7 @@ mod tests {
             first_line: 10,
             bytes,
         };
-        let error = LineParser::new(Format::NTriples, None)
+        let error = LineParser::new(Format::NTriples, None, false)
             .parse(&chunk)
             .map(drop)
             .unwrap_err();
@@ -492,7 +498,7 @@ mod tests {
             first_line: 1,
             bytes: text.as_bytes().to_vec(),
         };
-        let batch = LineParser::new(Format::NQuads, Some("http://g".to_owned()))
+        let batch = LineParser::new(Format::NQuads, Some("http://g".to_owned()), false)
             .parse(&chunk)
             .unwrap();
         let graphs: Vec<String> = quads(&batch)

@@ -30,6 +30,8 @@ pub struct Options {
     pub base: Option<String>,
     /// IRI of the graph for triples outside of named graphs; `None`: the default graph.
     pub graph: Option<String>,
+    /// A named graph in the document is an error.
+    pub one_graph: bool,
     /// Number of parser threads for the formats that allow several.
     pub threads: usize,
 }
@@ -205,7 +207,7 @@ fn start_line_parsers(
     let chunks = Arc::new(Mutex::new(chunks));
     for _ in 0..threads {
         let (chunks, outlet) = (chunks.clone(), outlet.clone());
-        let mut parser = LineParser::new(options.format, options.graph.clone());
+        let mut parser = LineParser::new(options.format, options.graph.clone(), options.one_graph);
         spawn(thread("quad parser"), move || loop {
             let Ok(received) = chunks.lock().map(|chunks| chunks.recv()) else {
                 return;
@@ -251,7 +253,7 @@ fn start_stream_parser(
             stream::parse(
                 options.format,
                 options.base.as_deref(),
-                options.graph,
+                (options.graph, options.one_graph),
                 source.reader,
                 &stop,
                 |batch| {

@@ -24,14 +24,17 @@ const BATCH_QUADS: usize = 1 << 14;
 pub(crate) struct QuadSink {
     pub batch: BatchBuilder,
     default_graph: Option<String>,
+    /// A named graph is an error.
+    pub one_graph: bool,
     scratch: String,
 }
 
 impl QuadSink {
-    pub fn new(default_graph: Option<String>) -> Self {
+    pub fn new(default_graph: Option<String>, one_graph: bool) -> Self {
         QuadSink {
             batch: BatchBuilder::default(),
             default_graph,
+            one_graph,
             scratch: String::new(),
         }
     }
@@ -69,6 +72,15 @@ impl QuadSink {
             TermRef::BlankNode(node) => self.term(Term::Blank(Blank::Label(node.as_str()))),
             TermRef::Literal(literal) => self.literal(literal),
         }?;
+        if self.one_graph && quad.graph_name != GraphNameRef::DefaultGraph {
+            return Err(ReadError::new(
+                ErrorKind::Syntax,
+                format!(
+                    "a document for one graph has the named graph {}",
+                    quad.graph_name
+                ),
+            ));
+        }
         let graph = match quad.graph_name {
             GraphNameRef::DefaultGraph => self.default_graph(),
             GraphNameRef::NamedNode(node) => self.term(Term::Iri(node.as_str())),
@@ -101,7 +113,7 @@ impl QuadSink {
 pub(crate) fn parse(
     format: Format,
     base: Option<&str>,
-    default_graph: Option<String>,
+    (default_graph, one_graph): (Option<String>, bool),
     reader: impl Read,
     stop: &AtomicBool,
     mut deliver: impl FnMut(Batch) -> bool,
@@ -131,7 +143,7 @@ pub(crate) fn parse(
         Format::JsonLd => Box::new(JsonReader::new(lines)),
         _ => Box::new(lines),
     };
-    let mut sink = QuadSink::new(default_graph);
+    let mut sink = QuadSink::new(default_graph, one_graph);
     for quad in parser.for_reader(reader) {
         if stop.load(Ordering::Relaxed) {
             return Ok(());

@@ -59,6 +59,7 @@ pub fn load_as(
         &Request {
             format,
             graph,
+            one_graph: false,
             base,
             store,
         },
@@ -90,6 +91,7 @@ fn load_text(
         &Request {
             format,
             graph,
+            one_graph: false,
             base,
             store,
         },

@@ -30,6 +30,8 @@ pub struct Request<'a> {
     pub format: Format,
     /// Graph for triples outside of named graphs.
     pub graph: Option<&'a str>,
+    /// A named graph in the document is an error.
+    pub one_graph: bool,
     /// IRI against which relative IRIs are resolved.
     pub base: Option<&'a str>,
     /// Store; `None`: the default store.
@@ -134,6 +136,7 @@ impl Loader {
             format: request.format,
             base: request.base.map(str::to_owned),
             graph: request.graph.map(str::to_owned),
+            one_graph: request.one_graph,
             threads: threads(),
         };
         let pipeline =

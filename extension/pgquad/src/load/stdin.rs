@@ -106,6 +106,7 @@ fn load_stdin_begin<'a>(
     let request = Request {
         format,
         graph: graph.as_deref(),
+        one_graph: settings::STDIN_ONE_GRAPH.get(),
         base: base.as_deref(),
         store: None,
     };

@@ -46,6 +46,7 @@ fn read(document: Document, graph: Option<&str>, store: Option<&str>) -> i64 {
     let request = Request {
         format,
         graph,
+        one_graph: false,
         base: Some(&document.url),
         store,
     };

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use oxrdf::vocab::rdf;
 use oxrdf::{GraphName, NamedNode, NamedOrBlankNode, Quad, Term};
 use oxrdfio::{JsonLdProfileSet, RdfFormat, RdfSerializer, WriterQuadSerializer};
 use pgquad_reader::Format;
@@ -78,7 +79,50 @@ pub enum GraphWriter {
         writer: Box<WriterQuadSerializer<Buffer>>,
         format: Format,
         buffer: Buffer,
+        types: Types,
     },
+}
+
+/// Types of RDF/XML that are no names of elements, as `<http://x/138875005>`. The serializer names the element of a
+/// subject by its type where that comes first, so they wait for another triple of it.
+#[derive(Default)]
+pub struct Types {
+    /// The subject of the last triple.
+    subject: Option<NamedOrBlankNode>,
+    waiting: Vec<Quad>,
+}
+
+impl Types {
+    /// What is to be written now that a triple has come.
+    fn next(&mut self, quad: Quad) -> Vec<Quad> {
+        let is_new = self.subject.as_ref() != Some(&quad.subject);
+        if is_new {
+            self.refuse_rest();
+            self.subject = Some(quad.subject.clone());
+        }
+        let is_nameless = quad.predicate == rdf::TYPE
+            && matches!(&quad.object, Term::NamedNode(class) if !ends_with_name(class.as_str()));
+        if is_nameless && (is_new || !self.waiting.is_empty()) {
+            self.waiting.push(quad);
+            return Vec::new();
+        }
+        let mut due = vec![quad];
+        due.append(&mut self.waiting);
+        due
+    }
+
+    /// Refuses what waits for a triple that does not come.
+    fn refuse_rest(&self) {
+        if let Some(quad) = self.waiting.first() {
+            cannot_be_written(
+                Format::RdfXml,
+                &format!(
+                    "all that is said of {} is its type {}, which does not end with an XML name",
+                    quad.subject, quad.object
+                ),
+            );
+        }
+    }
 }
 
 impl GraphWriter {
@@ -93,6 +137,7 @@ impl GraphWriter {
             writer: Box::new(writer),
             format,
             buffer,
+            types: Types::default(),
         }
     }
 
@@ -102,14 +147,24 @@ impl GraphWriter {
             Self::Lines(text) => {
                 batch.read(params, |row| line(text, row));
             }
-            Self::Other { writer, format, .. } => {
+            Self::Other {
+                writer,
+                format,
+                types,
+                ..
+            } => {
+                let mut write = |quad: &Quad| {
+                    if let Err(error) = writer.serialize_quad(quad) {
+                        cannot_be_written(*format, &error.to_string());
+                    }
+                };
                 batch.read(params, |row| {
                     let quad = quad(row);
                     if *format == Format::RdfXml {
                         check_xml(&quad);
-                    }
-                    if let Err(error) = writer.serialize_quad(&quad) {
-                        cannot_be_written(*format, &error.to_string());
+                        types.next(quad).iter().for_each(&mut write);
+                    } else {
+                        write(&quad);
                     }
                 });
             }
@@ -140,10 +195,14 @@ impl GraphWriter {
                 writer,
                 format,
                 buffer,
-            } => match writer.finish() {
-                Ok(_) => buffer.take(),
-                Err(error) => cannot_be_written(format, &error.to_string()),
-            },
+                types,
+            } => {
+                types.refuse_rest();
+                match writer.finish() {
+                    Ok(_) => buffer.take(),
+                    Err(error) => cannot_be_written(format, &error.to_string()),
+                }
+            }
         }
     }
 }
@@ -162,8 +221,7 @@ fn line(text: &mut String, row: &Row<'_>) {
 /// Refuses what XML has no way to write: predicates that do not end like a name, some control characters.
 fn check_xml(triple: &Quad) {
     let predicate = triple.predicate.as_str();
-    let end = predicate.rsplit(|c| !is_name_char(c)).next();
-    if !end.is_some_and(|end| end.contains(is_name_start_char)) {
+    if !ends_with_name(predicate) {
         cannot_be_written(
             Format::RdfXml,
             &format!("predicate <{predicate}> does not end with an XML name"),
@@ -177,6 +235,12 @@ fn check_xml(triple: &Quad) {
             );
         }
     }
+}
+
+/// Whether an IRI ends with a name that an element can have.
+fn ends_with_name(iri: &str) -> bool {
+    let end = iri.rsplit(|c| !is_name_char(c)).next();
+    end.is_some_and(|end| end.contains(is_name_start_char))
 }
 
 /// NCNameStartChar of Namespaces in XML.

@@ -88,6 +88,8 @@ pub enum SolutionsWriter {
         writer: Box<WriterSolutionsSerializer<Buffer>>,
         variables: Vec<Variable>,
         buffer: Buffer,
+        /// IRIs are written as strings are, which is quoted where they have commas.
+        is_csv: bool,
     },
 }
 
@@ -106,6 +108,7 @@ impl SolutionsWriter {
             writer: Box::new(writer),
             variables,
             buffer,
+            is_csv: format == QueryResultsFormat::Csv,
         }
     }
 
@@ -117,10 +120,17 @@ impl SolutionsWriter {
                 writer,
                 variables,
                 buffer,
+                is_csv,
             } => {
                 batch.read(params, |row| {
+                    let to_term = |term: &Term<'_>| match to_oxrdf(term) {
+                        oxrdf::Term::NamedNode(iri) if *is_csv => {
+                            oxrdf::Literal::from(iri.as_str()).into()
+                        }
+                        term => term,
+                    };
                     let terms: Vec<(usize, oxrdf::Term)> = (0..variables.len())
-                        .filter_map(|place| Some((place, row.term(place, to_oxrdf)?)))
+                        .filter_map(|place| Some((place, row.term(place, to_term)?)))
                         .collect();
                     for (_, term) in terms.iter().filter(|_| buffer.is_xml) {
                         check_xml(term);

@@ -8,8 +8,32 @@ fn options(format: Format) -> Options {
         format,
         base: None,
         graph: None,
+        one_graph: false,
         threads: 3,
     }
+}
+
+#[test]
+fn named_graphs_are_refused_where_there_is_to_be_one() {
+    let triples = "<http://a> <http://b> <http://c> .";
+    let quads = "<http://a> <http://b> <http://c> <http://g> .";
+    let json = r#"{"@id": "http://g", "@graph": [{"@id": "http://a", "http://b": 1}]}"#;
+    let of_one = |format| Options {
+        one_graph: true,
+        ..options(format)
+    };
+    for (format, text) in [
+        (Format::NQuads, quads),
+        (Format::TriG, "<http://g> { <http://a> <http://b> 1 }"),
+        (Format::JsonLd, json),
+    ] {
+        let source = || Source::text(text.as_bytes().to_vec());
+        assert_eq!(read(source(), &options(format)).unwrap().len(), 1);
+        let error = read(source(), &of_one(format)).unwrap_err();
+        assert!(error.to_string().contains("<http://g>"), "{error}");
+    }
+    let source = Source::text(triples.as_bytes().to_vec());
+    assert_eq!(read(source, &of_one(Format::NQuads)).unwrap().len(), 1);
 }
 
 fn read(source: Source, options: &Options) -> Result<Vec<Vec<String>>, ReadError> {
