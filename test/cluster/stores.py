@@ -128,6 +128,7 @@ class Checks:
             self.isolation_between_nodes,
             self.deadlock_between_nodes,
             self.failed_statements_change_nothing,
+            self.cursors_that_fail_leave_no_snapshot,
             self.half_committed_quads_are_deleted,
             self.half_committed_quads_come_back,
             self.exclusive_statements_wait_for_readers,
@@ -1733,6 +1734,26 @@ class Checks:
             cursor.execute(f"insert into {shard} values (%s, %s, %s, %s)", quad)
             cursor.execute(end)
         return connection
+
+    def cursors_that_fail_leave_no_snapshot(self):
+        """A cursor that fails within a savepoint is there until the transaction ends. What comes after it sees what has
+        been committed meanwhile, and a store is not undistributed beside it."""
+        self.execute("set quad.exchange_mode = pull")
+        before = self.value("select count(*) from quad_stores.films")
+        self.execute("begin")
+        self.execute("declare c cursor for select 1 / (n - 100) from quad_stores.films, generate_series(1, 100) n")
+        self.execute("fetch 1 from c")
+        self.execute("savepoint a")
+        self.refused("22012", "move forward all from c")
+        self.execute("rollback to a")
+        self.execute("insert into quad_stores.films select n, 99, n, 0 from generate_series(1, 60) n", node=1)
+        found = {self.value("select count(*) from quad_stores.films") for _ in range(20)}
+        same("quads after a failed cursor", found, {before + 60})
+        self.refused("55006", "select quad.undistribute_store('films')")
+        self.execute("rollback")
+        self.execute("delete from quad_stores.films where p = 99")
+        self.execute("reset quad.exchange_mode")
+        self.holds("films", self.quads)
 
     def half_committed_quads_are_deleted(self):
         """A commit reaches one node after the other. What one table shows is deleted from both, also where the other

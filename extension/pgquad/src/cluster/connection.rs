@@ -89,8 +89,21 @@ unsafe extern "C-unwind" fn at_transaction_end(
 ) {
     use pg_sys::XactEvent::{
         XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PARALLEL_ABORT, XACT_EVENT_PARALLEL_COMMIT,
-        XACT_EVENT_PREPARE,
+        XACT_EVENT_PREPARE, XACT_EVENT_PRE_COMMIT, XACT_EVENT_PRE_PREPARE,
     };
+    if is_exiting() {
+        return;
+    }
+    match event {
+        XACT_EVENT_PRE_COMMIT | XACT_EVENT_PRE_PREPARE => {
+            Scope::running().for_each(|scope| scope.unpin());
+        }
+        // PostgreSQL gives back what the transaction has registered.
+        XACT_EVENT_ABORT => {
+            Scope::running().for_each(|scope| scope.pinned.set(std::ptr::null_mut()));
+        }
+        _ => {}
+    }
     if matches!(
         event,
         XACT_EVENT_ABORT
@@ -98,8 +111,7 @@ unsafe extern "C-unwind" fn at_transaction_end(
             | XACT_EVENT_PREPARE
             | XACT_EVENT_PARALLEL_ABORT
             | XACT_EVENT_PARALLEL_COMMIT
-    ) && !is_exiting()
-    {
+    ) {
         OF_TRANSACTION.take();
         SCOPES.with_borrow_mut(|scopes| scopes.retain(|(_, scope)| scope.strong_count() > 0));
     }
@@ -130,14 +142,25 @@ pub fn end_scope_of_transaction(what: &str) {
         others > 0
     });
     if is_in_use {
-        raise_hint(
-            PgSqlErrorCode::ERRCODE_OBJECT_IN_USE,
-            format!("cannot {what} a distributed store while a cursor reads from other nodes"),
-            "Close the cursors of this transaction first.",
-        );
+        refuse_in_use(what);
     }
     OF_TRANSACTION.take();
     send_waiting_ends();
+}
+
+/// Refuses what would drop shards that a cursor of this session has read on other nodes, which keep their locks for it.
+pub fn refuse_open_cursors(what: &str) {
+    if Scope::running().any(|scope| !scope.sessions.borrow().is_empty()) {
+        refuse_in_use(what);
+    }
+}
+
+fn refuse_in_use(what: &str) -> ! {
+    raise_hint(
+        PgSqlErrorCode::ERRCODE_OBJECT_IN_USE,
+        format!("cannot {what} a distributed store while a cursor reads from other nodes"),
+        "Close the cursors of this transaction first.",
+    )
 }
 
 /// A query whose first join has not begun.
@@ -220,6 +243,9 @@ pub struct Scope {
     /// What is asked for, from where the first join of the query began.
     run: RefCell<Option<Run>>,
     traffic: Cell<Traffic>,
+    /// The snapshot that it is found by, registered with the transaction. A cursor that has failed within a savepoint
+    /// stays until the transaction ends, and its snapshot would not: another one would get its address, and this scope.
+    pinned: Cell<pg_sys::Snapshot>,
 }
 
 impl Scope {
@@ -241,6 +267,30 @@ impl Scope {
             prefetches: RefCell::default(),
             run: RefCell::default(),
             traffic: Cell::default(),
+            pinned: Cell::new(std::ptr::null_mut()),
+        }
+    }
+
+    /// Keeps the address of the snapshot as long as the scope lives.
+    fn pin(&self, snapshot: pg_sys::Snapshot) {
+        // SAFETY: a live snapshot, within a transaction. What is no copy already would be copied.
+        unsafe {
+            if (*snapshot).copied {
+                let owner = pg_sys::TopTransactionResourceOwner;
+                self.pinned
+                    .set(pg_sys::RegisterSnapshotOnOwner(snapshot, owner));
+            }
+        }
+    }
+
+    fn unpin(&self) {
+        let pinned = self.pinned.replace(std::ptr::null_mut());
+        if !pinned.is_null() {
+            // SAFETY: registered by `pin`, in the transaction that runs still.
+            unsafe {
+                let owner = pg_sys::TopTransactionResourceOwner;
+                pg_sys::UnregisterSnapshotFromOwner(pinned, owner);
+            }
         }
     }
 
@@ -379,6 +429,7 @@ impl Scope {
                 return scope;
             }
             let scope = Rc::new(Self::new(Mode::Query));
+            scope.pin(snapshot);
             scopes.push((snapshot, Rc::downgrade(&scope)));
             scope
         })
@@ -650,6 +701,7 @@ impl Drop for Scope {
         if is_exiting() {
             return;
         }
+        self.unpin();
         // What has been read until an error is not all.
         // SAFETY: plain session state.
         let is_going_on = unsafe { pg_sys::IsTransactionState() } && !std::thread::panicking();
@@ -732,7 +784,7 @@ impl Session {
                 session.group == group && session.role == role && session.mode == mode
             };
             let at = idle.iter().rposition(fits)?;
-            Some(idle.swap_remove(at))
+            Some(idle.remove(at))
         });
         let usable = |session: &Self| session.node == node && session.is_alive();
         match idle.filter(usable).and_then(Self::resumed) {
@@ -751,14 +803,21 @@ impl Session {
         }
     }
 
-    /// Keeps the session for a later statement.
+    /// Keeps the session for a later statement, in the place of one that has been idle for long.
     fn keep(self) {
-        IDLE.with_borrow_mut(|idle| {
-            let same = |other: &&Self| other.group == self.group && other.mode == self.mode;
-            if idle.iter().filter(same).count() < MAX_IDLE_SESSIONS {
-                idle.push(self);
-            }
+        let dropped = IDLE.with_borrow_mut(|idle| {
+            let same = |other: &Self| other.group == self.group && other.mode == self.mode;
+            let is_full = idle.iter().filter(|other| same(other)).count() >= MAX_IDLE_SESSIONS;
+            // One of another role first, which no statement of this one can use.
+            let other_role = |other: &Self| same(other) && other.role != self.role;
+            let oldest = idle.iter().position(other_role);
+            let oldest = oldest.or_else(|| idle.iter().position(same));
+            let dropped = oldest.filter(|_| is_full).map(|at| idle.remove(at));
+            idle.push(self);
+            dropped
         });
+        // Outside of the borrow: what closes a session may look at the idle ones.
+        drop(dropped);
     }
 
     /// Nobody waits for the answers under way any more.

@@ -6,7 +6,7 @@ use pgrx::prelude::*;
 use pgrx::{pg_sys, PgSqlErrorCode};
 
 use super::check_nodes::check_nodes;
-use super::connection::end_scope_of_transaction;
+use super::connection::{end_scope_of_transaction, refuse_open_cursors};
 use super::{citus, mirror, relations, write};
 use crate::am;
 use crate::catalog::distributed_store::{
@@ -301,6 +301,7 @@ fn undistribute_store(store: &str) {
         return;
     };
     end_scope_of_transaction("undistribute");
+    refuse_open_cursors("undistribute");
     // Writers on other nodes lock these tables, not the relation of this node.
     citus::run(&format!(
         "LOCK TABLE {}, {} IN SHARE ROW EXCLUSIVE MODE",
