@@ -272,7 +272,8 @@ fn take(shard: u64, count: u64) -> Result<Answer<'static>, Moved> {
 }
 
 /// The running transaction is durable when it has committed, also on synchronous standbys, whatever
-/// `synchronous_commit` of the asking role says: quads with its terms and numbers may be durable at once.
+/// `synchronous_commit` of the asking role says: quads with its terms and numbers may be durable at once, and so are
+/// the copies of its languages and symbols on other nodes, which Citus prepares.
 fn force_durable_commit() {
     // SAFETY: within a transaction, whose end takes the setting back.
     unsafe {
@@ -326,6 +327,9 @@ fn add_languages(shard: u64, tags: &[&str]) -> Vec<u8> {
             .read(&Relation::open(tables.languages, pg_sys::AccessShareLock));
         state.languages.number_new(tags)
     });
+    if !new.is_empty() {
+        force_durable_commit();
+    }
     for (number, tag) in new {
         insert_everywhere(
             "INSERT INTO quad.languages VALUES ($1, $2)",
@@ -345,6 +349,7 @@ fn add_symbols(shard: u64, table: &[u8]) -> Result<Answer<'static>, Moved> {
         "INSERT INTO quad.symbol_tables VALUES ($1, $2)",
         &[i64::from(number).into(), table.to_vec().into()],
     );
+    force_durable_commit();
     Ok(Answer::Symbols(number))
 }
 

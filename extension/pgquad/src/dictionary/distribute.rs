@@ -4,7 +4,7 @@
 use std::cell::Cell;
 
 use pgrx::prelude::*;
-use pgrx::{PgSqlErrorCode, Spi};
+use pgrx::{pg_sys, PgSqlErrorCode, Spi};
 
 use super::extents::EXTENT;
 use super::layout::Layout;
@@ -24,8 +24,9 @@ const AHEAD_TIMEOUT: &str = "5s";
 const MAX_SHARDS: i32 = 64_000;
 
 thread_local! {
-    /// Whether this transaction has distributed the dictionary, which other sessions do not know of yet.
-    static PENDING: Cell<bool> = const { Cell::new(false) };
+    /// The subtransaction in which this transaction has distributed the dictionary, which other sessions do not know of
+    /// yet.
+    static PENDING: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
 /// Whether the dictionary of this database is distributed.
@@ -94,7 +95,8 @@ pub fn distribute(shards: i32) {
         ensure_secret();
         guard::allow_dictionary_changes();
         close_extents();
-        PENDING.set(true);
+        // SAFETY: within a transaction.
+        PENDING.set(Some(unsafe { pg_sys::GetCurrentSubTransactionId() }));
         making_shards(shards, || with_sqlstate(|| distribute_tables(shards)));
     });
 }
@@ -113,7 +115,7 @@ fn distribute_tables(shards: i32) {
 /// Empties the tables that this transaction has distributed, where their rows have stayed beside the shards. Waits for
 /// readers, who wait from then on.
 pub fn finish() {
-    if PENDING.get() {
+    if PENDING.get().is_some() {
         with_quiet_settings(|| {
             run("SELECT pg_catalog.truncate_local_data_after_distributing_table(t) \
                  FROM pg_catalog.unnest(ARRAY['quad.term_ids', 'quad.terms', 'quad.term_extents', 'quad.languages', \
@@ -150,7 +152,7 @@ REVOKE ALL ON FUNCTION quad.distribute_dictionary(integer) FROM PUBLIC;
 /// Raises an error where this transaction has distributed the dictionary: sessions that read and add terms do not see
 /// that yet.
 pub fn check_committed() {
-    if PENDING.get() {
+    if PENDING.get().is_some() {
         raise_hint(
             PgSqlErrorCode::ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
             "the dictionary has been distributed in this transaction, which has not been committed",
@@ -161,7 +163,17 @@ pub fn check_committed() {
 
 /// To be called at the end of a transaction.
 pub fn at_transaction_end() {
-    PENDING.set(false);
+    PENDING.set(None);
+}
+
+/// To be called where a subtransaction fails: those within it have greater numbers.
+pub fn forget_subtransaction(subtransaction: u32) {
+    if PENDING
+        .get()
+        .is_some_and(|pending| pending >= subtransaction)
+    {
+        PENDING.set(None);
+    }
 }
 
 /// Notes all numbers that were given out as used, so that no shard gives them out again.

@@ -18,6 +18,7 @@ mod casts;
 mod compare;
 mod distribute;
 mod extents;
+mod fresh;
 mod horizon;
 mod language_numbers;
 mod languages;

@@ -74,7 +74,7 @@ pub struct State {
     pub languages: Languages,
     /// Numbers in stock.
     pub numbers: Numbers,
-    /// Terms that this session has added one by one, aborted or not.
+    /// Terms that this session has added, aborted or not.
     pub added: u64,
     /// Another one whenever what was read from the tables is forgotten.
     pub generation: u64,
@@ -234,7 +234,7 @@ unsafe extern "C-unwind" fn at_transaction_end(
 #[pg_guard]
 unsafe extern "C-unwind" fn at_subtransaction_end(
     event: pg_sys::SubXactEvent::Type,
-    _subtransaction: pg_sys::SubTransactionId,
+    subtransaction: pg_sys::SubTransactionId,
     _parent: pg_sys::SubTransactionId,
     _argument: *mut std::ffi::c_void,
 ) {
@@ -242,5 +242,6 @@ unsafe extern "C-unwind" fn at_subtransaction_end(
         forget_if_written();
         absent::forget_all();
         layout::forget_locks();
+        distribute::forget_subtransaction(subtransaction);
     }
 }

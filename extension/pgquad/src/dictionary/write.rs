@@ -8,6 +8,7 @@ use pgquad_term::{encoded, Term, TermId};
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 
 use super::extents::extent_of;
+use super::fresh;
 use super::relation::{Inserter, Relation};
 use super::state::{self, BuildHash, State, ID_BYTES};
 use super::symbol_tables::Numbered;
@@ -99,7 +100,7 @@ pub fn add(state: &mut State, terms: &[(u128, &str)]) -> Vec<TermId> {
         .iter()
         .zip(term_ids::probe(&state.layout.tables, &hashes))
     {
-        ids[*index] = found;
+        ids[*index] = found.or_else(|| fresh::find(terms[*index].0));
     }
 
     let new: Vec<usize> = (0..terms.len())

@@ -4,8 +4,9 @@
 //! written in blocks as they come; their ids go into `quad.term_ids` at the end, or when the memory is used up. From
 //! then on a Bloom filter tells most of the terms that are not in the table.
 
-use std::collections::{HashMap, VecDeque};
-use std::hash::{Hash, Hasher};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
 
 use pgquad_reader::{Batch, BatchTerm};
 use pgquad_term::block::{Sampler, Symbols};
@@ -13,15 +14,13 @@ use pgquad_term::bloom::Bloom;
 use pgquad_term::{tag, TermId};
 use pgrx::check_for_interrupts;
 
-use super::super::state::{self, with_state, BuildHash, State};
+use super::super::fresh::{self, Key, Known, NOT_STORED_BIT};
+use super::super::state::{self, with_state, State};
 use super::super::symbol_tables::Numbered;
 use super::super::term_ids;
 use super::super::write::{self, Packer, LOOK_AHEAD};
 use super::batches::quads;
 use super::training::{is_better, MIN_TRAINING_BYTES, TRAINING_BYTES, TRAINING_GROWTH};
-
-/// Marks an id, whose highest bit is never set, as not in `quad.term_ids` yet.
-const NOT_STORED_BIT: u64 = 1 << 63;
 
 /// Bytes that the map takes for each entry it has room for: 24 for key and id, one for the map, at most seven eighths
 /// full.
@@ -30,26 +29,6 @@ const ENTRY_BYTES: usize = 29;
 /// The part of the memory that the filter of the terms written takes. At the benchmarks' `maintenance_work_mem` of 256
 /// MB that is 16 MB, ten bits for each of 13 million terms; with more, it spares fewer probes.
 const FILTER_PART: usize = 8;
-
-/// The halves of a hash. (A `u128` would be aligned to 16 bytes and make the map a third larger.)
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Key(u64, u64);
-
-impl Key {
-    fn new(hash: u128) -> Self {
-        Key((hash >> 64) as u64, hash as u64)
-    }
-
-    fn value(self) -> u128 {
-        u128::from(self.0) << 64 | u128::from(self.1)
-    }
-}
-
-impl Hash for Key {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.1);
-    }
-}
 
 /// Terms that are in the table beside those in `known`.
 enum TableTerms {
@@ -61,7 +40,7 @@ enum TableTerms {
 
 /// Gives ids to the terms of one document. Other transactions cannot add terms until this transaction ends.
 pub struct LocalEncoder {
-    known: HashMap<Key, u64, BuildHash>,
+    known: Rc<RefCell<Known>>,
     memory: usize,
     table: TableTerms,
     /// Terms that this session had added otherwise when the document began.
@@ -84,7 +63,7 @@ impl LocalEncoder {
             (term_ids::is_empty(&state.layout.tables), state.added)
         });
         LocalEncoder {
-            known: HashMap::default(),
+            known: fresh::begin(),
             memory,
             table: match is_empty {
                 true => TableTerms::None,
@@ -116,10 +95,12 @@ impl LocalEncoder {
     fn encode_terms(&mut self, state: &mut State, batch: &Batch) -> Vec<TermId> {
         let mut ids: Vec<Option<TermId>> = Vec::with_capacity(batch.terms.len());
         let mut unknown: Vec<(Key, usize)> = Vec::new();
+        let shared = self.known.clone();
+        let known = &mut *shared.borrow_mut();
         for (position, term) in batch.terms.iter().enumerate() {
             let id = term.inline.or_else(|| {
                 let key = self.key(state, batch, term);
-                let id = self.known.get(&key).map(|id| TermId(id & !NOT_STORED_BIT));
+                let id = known.get(&key).map(|id| TermId(id & !NOT_STORED_BIT));
                 if id.is_none() {
                     unknown.push((key, position));
                 }
@@ -127,12 +108,12 @@ impl LocalEncoder {
             });
             ids.push(id);
         }
-        self.probe(state, &mut unknown, &mut ids);
-        self.add(state, batch, &unknown, &mut ids);
+        self.probe(state, known, &mut unknown, &mut ids);
+        self.add(state, known, batch, &unknown, &mut ids);
         // The map would double with another batch like this.
-        let is_full = self.known.capacity() - self.known.len() < batch.terms.len();
-        if is_full && 2 * self.known.capacity() * ENTRY_BYTES > self.memory / 2 {
-            self.write_ids(state);
+        let is_full = known.capacity() - known.len() < batch.terms.len();
+        if is_full && 2 * known.capacity() * ENTRY_BYTES > self.memory / 2 {
+            self.write_ids(state, std::mem::take(known));
         }
         ids.into_iter()
             .map(|id| id.expect("every term has an id now"))
@@ -151,16 +132,24 @@ impl LocalEncoder {
         Key::new(term.hash ^ document)
     }
 
-    /// Looks up unknown terms in the table; those that are not there remain in `unknown`.
+    /// Looks up unknown terms in other documents that are under way, and in the table. Those that are in neither remain
+    /// in `unknown`.
     fn probe(
         &mut self,
         state: &State,
+        known: &mut Known,
         unknown: &mut Vec<(Key, usize)>,
         ids: &mut [Option<TermId>],
     ) {
         if state.added != self.added_otherwise {
             // A function that makes lines for `quad.load_stdin` may encode terms.
             self.table = TableTerms::Any;
+        }
+        if fresh::are_several() {
+            for (key, position) in unknown.iter() {
+                ids[*position] = fresh::find(key.value());
+            }
+            unknown.retain(|(_, position)| ids[*position].is_none());
         }
         let mut sorted: Vec<(u128, usize)> = unknown
             .iter()
@@ -181,7 +170,7 @@ impl LocalEncoder {
             .zip(term_ids::probe(&state.layout.tables, &hashes))
         {
             if let Some(id) = found {
-                self.known.insert(Key::new(*hash), id.0);
+                known.insert(Key::new(*hash), id.0);
                 ids[*position] = Some(id);
             }
         }
@@ -192,6 +181,7 @@ impl LocalEncoder {
     fn add(
         &mut self,
         state: &mut State,
+        known: &mut Known,
         batch: &Batch,
         unknown: &[(Key, usize)],
         ids: &mut [Option<TermId>],
@@ -224,13 +214,13 @@ impl LocalEncoder {
             }
             self.note_text(state, text);
             let id = write::id_of(state, text, number);
-            self.known.insert(key, id.0 | NOT_STORED_BIT);
+            known.insert(key, id.0 | NOT_STORED_BIT);
             ids[position] = Some(id);
         }
         for ((key, position), number) in blanks.into_iter().zip(blank_numbers.into_iter().flatten())
         {
             let id = TermId::new(tag::BLANK, number);
-            self.known.insert(key, id.0 | NOT_STORED_BIT);
+            known.insert(key, id.0 | NOT_STORED_BIT);
             ids[position] = Some(id);
         }
         if let Some(packer) = &mut self.packer {
@@ -270,18 +260,19 @@ impl LocalEncoder {
         }
     }
 
-    /// Writes the ids of the new terms and forgets all terms.
-    fn write_ids(&mut self, state: &State) {
+    /// Writes the ids of those of the terms that are new.
+    fn write_ids(&mut self, state: &mut State, known: Known) {
         if matches!(self.table, TableTerms::None) {
             self.table = TableTerms::Some(Bloom::new(self.memory / FILTER_PART));
         }
-        let known = std::mem::take(&mut self.known);
         let filter = &mut self.table;
+        let mut written = 0;
         let fresh = known
             .into_iter()
             .filter(|(_, id)| id & NOT_STORED_BIT != 0)
             .map(|(key, id)| {
                 let hash = key.value();
+                written += 1;
                 if let TableTerms::Some(filter) = filter {
                     filter.insert(hash);
                 }
@@ -289,6 +280,9 @@ impl LocalEncoder {
             });
         let memory = self.memory / 2 - self.memory / FILTER_PART;
         term_ids::insert_many(&state.layout.tables, memory, fresh);
+        // A document around this one is to look for them.
+        state.added += written;
+        self.added_otherwise += written;
     }
 
     /// Ends the document: all its terms are in the tables now.
@@ -303,9 +297,9 @@ impl LocalEncoder {
             }
             check_for_interrupts!();
             // The labels of blank nodes have served their purpose.
-            self.known
-                .retain(|_, id| TermId(*id & !NOT_STORED_BIT).tag() != tag::BLANK);
-            self.write_ids(state);
+            let mut known = self.known.take();
+            known.retain(|_, id| TermId(*id & !NOT_STORED_BIT).tag() != tag::BLANK);
+            self.write_ids(state, known);
         });
     }
 }
