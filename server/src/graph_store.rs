@@ -82,7 +82,7 @@ impl Target {
 pub async fn answer(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let (asked, body) = Asked::of(&app, request).await?;
     if !matches!(asked.method, Method::GET | Method::HEAD) {
-        site::check_write(&asked.headers, &app.options.cors_origin)?;
+        site::check_write(&asked.method, &asked.headers, &app.options.cors_origin)?;
         asked.identity.check_write()?;
     }
     let target = Target::of(&asked)?;

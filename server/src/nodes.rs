@@ -1,7 +1,7 @@
 //! PostgreSQL: pools of connections, one for each role and node. Nodes are asked in turn; one that is down is left out
 //! until it answers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 use deadpool_postgres::{
-    Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, Timeouts,
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime,
+    TimeoutType, Timeouts,
 };
 use tokio_postgres::config::{Host, SslMode};
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use tokio_rustls::rustls;
@@ -26,6 +27,8 @@ use crate::problem::Problem;
 const LIFETIME: Duration = Duration::from_secs(60);
 /// How long the pools of a role that does not ask are kept.
 const IDLE: Duration = Duration::from_secs(60);
+/// Where PostgreSQL refuses a connection that is beyond the CONNECTION LIMIT of its role (`utils/init/miscinit.c`).
+const OWN_LIMIT: &str = "InitializeSessionUserId";
 /// How often nodes that are down are tried, and old connections closed.
 const PERIOD: Duration = Duration::from_secs(1);
 /// How often PostgreSQL looks whether the server is still there while a query runs.
@@ -125,12 +128,20 @@ impl Nodes {
             return Err(Problem::new(StatusCode::NOT_FOUND, "there is no such node"));
         }
         let mut problem = Problem::unavailable("no PostgreSQL node answers");
-        for place in up.into_iter().chain(down) {
-            let mut result = role.pools[place].get().await;
+        let at_once = Timeouts {
+            wait: Some(Duration::ZERO),
+            create: Some(CONNECT),
+            recycle: Some(CONNECT),
+        };
+        // Before it waits for connections of one node, it tries the others.
+        let places = up.into_iter().chain(down);
+        let mut tries: VecDeque<_> = places.map(|place| (place, at_once)).collect();
+        while let Some((place, timeouts)) = tries.pop_front() {
+            let mut result = role.pools[place].timeout_get(&timeouts).await;
             if is_full(&result) {
                 // Connections that others left idle make room.
                 self.close_idle();
-                result = role.pools[place].get().await;
+                result = role.pools[place].timeout_get(&timeouts).await;
             }
             match result {
                 Ok(client) => {
@@ -152,7 +163,10 @@ impl Nodes {
                     self.forget(identity);
                     return Err(refused(error, identity));
                 }
-                Err(PoolError::Timeout(deadpool_postgres::TimeoutType::Wait)) => {
+                Err(PoolError::Timeout(TimeoutType::Wait)) if timeouts.wait == at_once.wait => {
+                    tries.push_back((place, role.pools[place].timeouts()));
+                }
+                Err(PoolError::Timeout(TimeoutType::Wait)) => {
                     problem = Problem::unavailable("all connections to PostgreSQL are in use");
                 }
                 Err(error) => {
@@ -288,8 +302,14 @@ impl Nodes {
             Some(tls) => Manager::from_config(config, tls.clone(), recycling),
             None => Manager::from_config(config, NoTls, recycling),
         };
+        // One that is never idle when they are looked through is closed, too.
+        let is_young = Hook::sync_fn(|_, metrics| match metrics.age() < LIFETIME {
+            true => Ok(()),
+            false => Err(HookError::message("it is old")),
+        });
         Pool::builder(manager)
             .max_size(self.pool_size)
+            .pre_recycle(is_young)
             .timeouts(Timeouts {
                 wait: Some(self.queue_timeout),
                 create: Some(CONNECT),
@@ -403,7 +423,9 @@ fn options_of(config: &Config, settings: &[(&str, &str)]) -> String {
 
 fn is_full(result: &Result<Object, PoolError>) -> bool {
     match result {
-        Err(PoolError::Backend(error)) => error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS),
+        Err(PoolError::Backend(error)) if error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS) => {
+            error.as_db_error().and_then(DbError::routine) != Some(OWN_LIMIT)
+        }
         _ => false,
     }
 }

@@ -5,19 +5,26 @@
 //! Without a preflight they send only requests whose body has one of the types of forms, and the server answers no
 //! preflight with Access-Control-Allow-Credentials. So these are the requests with which another site must not write.
 
-use axum::http::{header, HeaderMap, StatusCode};
+use axum::http::{header, HeaderMap, Method, StatusCode};
 
 use crate::negotiate::content_type;
 use crate::problem::Problem;
 
 /// Refuses a write with credentials that the page of another site may have made a browser send. `origins`: sites that
-/// may.
+/// may. Of the methods that write, forms have POST only.
 ///
 /// # Errors
 /// 403.
-pub fn check_write(headers: &HeaderMap, origins: &[String]) -> Result<(), Problem> {
+pub fn check_write(
+    method: &Method,
+    headers: &HeaderMap,
+    origins: &[String],
+) -> Result<(), Problem> {
     let text = |name: &str| text_of(headers, name);
-    if !is_of_other_site(headers) || !headers.contains_key(header::AUTHORIZATION) {
+    if method != Method::POST
+        || !is_of_other_site(headers)
+        || !headers.contains_key(header::AUTHORIZATION)
+    {
         return Ok(());
     }
     let media = text("content-type").map(|value| content_type(value).0);
@@ -91,6 +98,9 @@ mod tests {
         );
         let origin = ("origin", "https://good.example");
         let any = ["*".to_owned()];
+        let check_write =
+            |headers: &HeaderMap, origins: &[String]| check_write(&Method::POST, headers, origins);
+        assert!(super::check_write(&Method::DELETE, &headers(&[basic, cross]), &any).is_ok());
         assert!(check_write(&headers(&[form, basic, cross, origin]), &any).is_err());
         assert!(check_write(&headers(&[basic, cross]), &any).is_err());
         let good = ["https://good.example".to_owned()];

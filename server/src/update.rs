@@ -23,7 +23,7 @@ pub async fn answer(State(app): State<Arc<App>>, request: Request) -> Result<Res
     if asked.method != Method::POST {
         return Err(Problem::method("POST, OPTIONS"));
     }
-    site::check_write(&asked.headers, &app.options.cors_origin)?;
+    site::check_write(&asked.method, &asked.headers, &app.options.cors_origin)?;
     asked.identity.check_write()?;
     let text = asked
         .text(&app, body, "update", "application/sparql-update")
