@@ -1,6 +1,6 @@
 -- Graph patterns, data sets, aggregates and solution modifiers of SPARQL 1.1, on cases that engines and tests have disagreed about.
 begin;
-select plan(145);
+select plan(148);
 create function pg_temp.prefixed(request text) returns text language sql as $$
     select 'PREFIX : <http://e/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> ' || request $$;
 -- The solutions of a query, each as the values of its columns ('-': unbound, IRIs and datatypes by their local name), in some order.
@@ -237,6 +237,15 @@ select pg_temp.gives('Update 3.1.3', 'SELECT (COUNT(*) AS ?n) (COUNT(DISTINCT ?b
 select quad.update(pg_temp.prefixed('INSERT { ?x :is ?y } WHERE { ?s a :T BIND(BNODE() AS ?x) BIND(?x AS ?y) }'));
 select pg_temp.gives('Update 3.1.3', 'SELECT (COUNT(DISTINCT ?x) AS ?n) { ?x :is ?x }', '"2"^^integer');
 select pg_temp.gives('Update 3.1.3', 'SELECT (COUNT(*) AS ?n) { ?x :is ?y }', '"2"^^integer');
+
+-- 18.4 A path whose steps may have no length can end on a term that the graph does not have.
+select pg_temp.gives('18.4', 'SELECT ?x { <urn:nowhere> (:p?)+ ?x }', '<urn:nowhere>');
+select is((select count(*) from quad.sparql(pg_temp.prefixed('SELECT ?x ?y { <urn:nowhere> (:p?)+ ?x . ?x :q* ?y }'))), 0::bigint, 'where no other path begins');
+
+-- 3.1.3 of SPARQL 1.1 Update: what copies a graph reads the graph, what inserts reads the data set.
+set local quad.default_graph = 'union';
+select throws_ok(format('select quad.update(%L)', pg_temp.prefixed('COPY :a TO :b ; INSERT { GRAPH :c { ?s ?p ?o } } WHERE { ?s ?p ?o }')),
+                 '22023', null, 'both in one request');
 
 select * from finish();
 rollback;

@@ -306,11 +306,7 @@ impl Translator<'_> {
             kind: Kind::Any,
             inlined: None,
             exact: None,
-            node_of: if repeat == Repeat::OneOrMore {
-                key
-            } else {
-                None
-            },
+            node_of: if ends_on_quads { key } else { None },
         };
         self.end(&mut block, to, end, env);
         Ok(block)

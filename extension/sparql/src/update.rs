@@ -134,12 +134,12 @@ pub fn translate_update<'a>(
         } => is_copy(delete, insert, using.as_ref(), pattern),
         _ => false,
     };
-    if target.graphs.is_some()
-        && (1..update.operations.iter().filter(is_like_one).count()).contains(&copies)
-    {
+    let is_elsewhere =
+        target.graphs.is_some() || matches!(target.default_graph, DefaultGraph::Union);
+    if is_elsewhere && (1..update.operations.iter().filter(is_like_one).count()).contains(&copies) {
         return Err(Error::Invalid(
             "a request that copies graphs, and also inserts all triples ?s ?p ?o, cannot have its graphs named \
-             beside its text"
+             beside its text, nor all graphs as its default graph"
                 .to_owned(),
         ));
     }

@@ -420,6 +420,9 @@ fn regular_expressions() {
     let yes = [
         ("alice", "^ali", ""),
         ("ALICE", "^ali", "i"),
+        // The flag is about characters, not about properties.
+        ("A", "^\\p{Lu}$", "i"),
+        ("a", "^\\P{Lu}$", "i"),
         ("a\nb", "^b$", "m"),
         ("a\nb", "a.b", "s"),
         ("ab", "a b", "x"),

@@ -76,7 +76,8 @@ unsafe fn write_pages(
     pages: &mut [Page],
     logged: bool,
 ) {
-    // In this order: a checkpoint that begins behind the record syncs the file, and a base backup that does has the page.
+    // In this order: a checkpoint that begins behind the record syncs the page, and a base backup that begins there
+    // has it.
     // SAFETY: the caller's promise; pages are whole and aligned.
     unsafe {
         for (block, page) in pages.iter_mut().enumerate() {

@@ -225,6 +225,12 @@ impl Translator<'_> {
         }
         match self.escape()? {
             Escape::Char(c) => self.literal(c),
+            // The flag `i` is about characters and ranges only (XPath functions, 5.6.2).
+            Escape::Class(class) if self.flags.case_insensitive => {
+                self.out.push_str("(?-i:");
+                self.out.push_str(&class);
+                self.out.push(')');
+            }
             Escape::Class(class) => self.out.push_str(&class),
         }
         Ok(Previous::Atom)
