@@ -741,7 +741,8 @@ class Push:
         )
         expected = self.ask(f"select count(*) from ({query}) q")
         with closing(self.cluster.servers[1].connect()) as connection, connection.cursor() as cursor:
-            cursor.execute("set quad.exchange_mode = push; set quad.node_timeout = '1s'; set quad.exchange_batch_bytes = 4096")
+            cursor.execute("set quad.exchange_mode = push; set quad.exchange_batch_bytes = 4096")
+            cursor.execute("set quad.node_timeout = '1s'")
             for pauses in ((4, 3, 0), (0, 0, 4)):
                 cursor.execute(f"begin; declare c cursor for {query}")
                 taken = 0
@@ -751,9 +752,8 @@ class Push:
                     time.sleep(pause)
                 cursor.execute("move forward all from c")
                 taken += cursor.rowcount
-                self.report.check(
-                    Counter({f"({taken},)": 1}) == expected, f"a client that pauses for {pauses} s", f"{taken} of {expected}"
-                )
+                name = f"a client that pauses for {pauses} s"
+                self.report.check(Counter({f"({taken},)": 1}) == expected, name, f"{taken} of {expected}")
                 cursor.execute("rollback")
             # One that never takes the rest.
             cursor.execute(f"begin; declare c cursor for {query}; fetch 10 from c")
@@ -766,8 +766,10 @@ class Push:
 
     def parts_of_one_snapshot(self):
         """Several joins of a statement see each node in one state, though others write meanwhile."""
-        join = "select count(*) from quad_stores.many a join quad_stores.many b on b.s = a.o and b.p = a.p where a.p = -7"
-        for settings in ("set quad.exchange_mode = push", "set quad.exchange_mode = auto; set quad.exchange_min_quads = 0"):
+        many = "quad_stores.many"
+        join = f"select count(*) from {many} a join {many} b on b.s = a.o and b.p = a.p where a.p = -7"
+        auto = "set quad.exchange_mode = auto; set quad.exchange_min_quads = 0"
+        for settings in ("set quad.exchange_mode = push", auto):
             found = []
 
             def work(settings=settings, found=found):
@@ -788,8 +790,8 @@ class Push:
     def savepoints_between_batches(self):
         """Batches of fed rows go on within a savepoint, which may have no snapshots shared."""
         query = (
-            "select v.s, c.o from (select s, p, o from quad_stores.many offset 0) v join quad_stores.many b on b.s = v.o "
-            "join quad_stores.many c on c.s = b.o"
+            "select v.s, c.o from (select s, p, o from quad_stores.many offset 0) v "
+            "join quad_stores.many b on b.s = v.o join quad_stores.many c on c.s = b.o"
         )
         expected = self.ask(f"select count(*) from ({query}) q")
         for least in (100, 1000, 10000):
@@ -799,9 +801,8 @@ class Push:
                 cursor.execute("move forward all from c")
                 taken = cursor.rowcount + 1
                 cursor.execute("commit")
-                self.report.check(
-                    Counter({f"({taken},)": 1}) == expected, f"fed rows within a savepoint, {least}", f"{taken} of {expected}"
-                )
+                name = f"fed rows within a savepoint, {least}"
+                self.report.check(Counter({f"({taken},)": 1}) == expected, name, f"{taken} of {expected}")
 
     def has_room(self):
         try:

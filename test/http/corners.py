@@ -179,7 +179,8 @@ def browsers(report, endpoint):
         )
         length = head.headers.get("content-length")
         # What counts requests has another length each time.
-        report.check(length is None or (length == "0") == (get.body == b""), f"HEAD {path}: length", f"{length} {len(get.body)}")
+        is_right = length is None or (length == "0") == (get.body == b"")
+        report.check(is_right, f"HEAD {path}: length", f"{length} {len(get.body)}")
 
 
 def problems(report, endpoint):

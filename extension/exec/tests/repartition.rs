@@ -270,6 +270,22 @@ impl<'a> Cluster<'a> {
         self.rows_of(&found)
     }
 
+    /// The rows that come of rows which have these values of variable 0.
+    fn run_from(&mut self, given: &[u64]) -> Vec<Bindings> {
+        for (me, participant) in self.participants.iter_mut().enumerate() {
+            let mut rows = Bindings::one_row(self.plan.slots.into());
+            rows.len = given.len();
+            rows.columns[0] = Column::Ids(given.to_vec());
+            participant
+                .pipeline
+                .start_share_from(self.params.to_vec(), rows, me, self.least);
+        }
+        self.drive(&mut Turns {
+            choices: &[3, 1, 2],
+            at: 0,
+        })
+    }
+
     /// Runs participants that have been started until all are idle.
     fn drive(&mut self, turns: &mut Turns<'_>) -> Vec<Bindings> {
         let mut found = Vec::new();
@@ -606,19 +622,7 @@ fn given_rows_go_to_the_holders_of_their_keys() {
         (3, tuning(100, 1000, 16, 1 << 20), 0),
     );
     let given: Vec<u64> = (10..40).map(|s| FLIP + s).collect();
-    for (me, participant) in cluster.participants.iter_mut().enumerate() {
-        let mut rows = Bindings::one_row(3);
-        rows.len = given.len();
-        rows.columns[0] = Column::Ids(given.clone());
-        participant
-            .pipeline
-            .start_share_from(params.to_vec(), rows, me, 0);
-    }
-    let choices = [3, 1, 2];
-    let found = cluster.drive(&mut Turns {
-        choices: &choices,
-        at: 0,
-    });
+    let found = cluster.run_from(&given);
     let mut found: Vec<(u64, u64)> = found
         .iter()
         .flat_map(|batch| {
@@ -664,18 +668,7 @@ fn given_rows_are_joined_by_value_where_the_quads_are() {
     };
     let mut cluster = Cluster::new(&plan, &params, &tables, (3, tuning, 0));
     let given: Vec<u64> = (110..140).map(|value| FLIP + value).collect();
-    for (me, participant) in cluster.participants.iter_mut().enumerate() {
-        let mut rows = Bindings::one_row(3);
-        rows.len = given.len();
-        rows.columns[0] = Column::Ids(given.clone());
-        participant
-            .pipeline
-            .start_share_from(params.to_vec(), rows, me, 0);
-    }
-    let found = cluster.drive(&mut Turns {
-        choices: &[3, 1, 2],
-        at: 0,
-    });
+    let found = cluster.run_from(&given);
     assert_eq!(found.iter().map(|rows| rows.len).sum::<usize>(), 30);
     for participant in &cluster.participants {
         assert_eq!(participant.source.others, 0);

@@ -201,7 +201,8 @@ fn mirror_made(made: &[pg_sys::Oid]) {
         &format!(
             "SELECT DISTINCT left(t.relname::text, -2) FROM pg_class AS t JOIN pg_class AS other USING (relnamespace) \
              WHERE t.oid IN ({}) AND t.relname ~ '_[so]$' \
-             AND other.relname = left(t.relname::text, -1) || CASE right(t.relname::text, 1) WHEN 's' THEN 'o' ELSE 's' END",
+             AND other.relname = left(t.relname::text, -1) \
+               || CASE right(t.relname::text, 1) WHEN 's' THEN 'o' ELSE 's' END",
             made.join(", ")
         ),
         &[],
