@@ -34,6 +34,15 @@ impl Identity {
         }
     }
 
+    /// Whether PostgreSQL knows the connections of both by the same login.
+    pub fn logs_in_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Login { role, .. }, Self::Login { role: other, .. }) => role == other,
+            (Self::Login { .. }, _) | (_, Self::Login { .. }) => false,
+            _ => true,
+        }
+    }
+
     /// Refuses a write by nobody, whose transactions cannot write: the answer asks for credentials, which clients that
     /// wait to be asked send then.
     ///

@@ -133,14 +133,21 @@ impl Nodes {
             create: Some(CONNECT),
             recycle: Some(CONNECT),
         };
-        // Before it waits for connections of one node, it tries the others.
-        let places = up.into_iter().chain(down);
-        let mut tries: VecDeque<_> = places.map(|place| (place, at_once)).collect();
-        while let Some((place, timeouts)) = tries.pop_front() {
+        // Before it waits for connections of one node, it tries the others that are up.
+        let mut tries: VecDeque<_> = up.into_iter().map(|place| (place, at_once)).collect();
+        let mut down = down.into_iter();
+        let mut next_down = || {
+            down.next()
+                .map(|place| (place, role.pools[place].timeouts()))
+        };
+        while let Some((place, timeouts)) = tries.pop_front().or_else(&mut next_down) {
             let mut result = role.pools[place].timeout_get(&timeouts).await;
-            if is_full(&result) {
+            if let Some(limit) = limit_of(&result) {
                 // Connections that others left idle make room.
-                self.close_idle();
+                self.close_idle(|other| match limit {
+                    Limit::Server => true,
+                    Limit::Login => identity.logs_in_as(other),
+                });
                 result = role.pools[place].timeout_get(&timeouts).await;
             }
             match result {
@@ -328,9 +335,10 @@ impl Nodes {
             .remove(identity);
     }
 
-    fn close_idle(&self) {
+    fn close_idle(&self, is_meant: impl Fn(&Identity) -> bool) {
         let roles = self.roles.lock().expect("no panic holds it");
-        for pool in roles.values().flat_map(|role| &role.pools) {
+        let meant = roles.iter().filter(|(identity, _)| is_meant(identity));
+        for pool in meant.flat_map(|(_, role)| &role.pools) {
             pool.retain(|_, _| false);
         }
     }
@@ -421,13 +429,25 @@ fn options_of(config: &Config, settings: &[(&str, &str)]) -> String {
     options
 }
 
-fn is_full(result: &Result<Object, PoolError>) -> bool {
-    match result {
-        Err(PoolError::Backend(error)) if error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS) => {
-            error.as_db_error().and_then(DbError::routine) != Some(OWN_LIMIT)
-        }
-        _ => false,
-    }
+/// Whose connections are too many.
+#[derive(Clone, Copy)]
+enum Limit {
+    /// All of the server or the database.
+    Server,
+    /// Those of one role that logs in.
+    Login,
+}
+
+fn limit_of(result: &Result<Object, PoolError>) -> Option<Limit> {
+    let Err(PoolError::Backend(error)) = result else {
+        return None;
+    };
+    let is_limit = error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS);
+    let routine = error.as_db_error().and_then(DbError::routine);
+    is_limit.then(|| match routine == Some(OWN_LIMIT) {
+        true => Limit::Login,
+        false => Limit::Server,
+    })
 }
 
 /// Why PostgreSQL did not take a role.

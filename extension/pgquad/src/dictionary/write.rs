@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 use pgquad_term::block::{compress, BlockBuilder, Compressed};
-use pgquad_term::{encoded, Term, TermId};
+use pgquad_term::{encoded, Term, TermBuf, TermId};
 use pgrx::{check_for_interrupts, pg_sys, PgSqlErrorCode};
 
 use super::extents::extent_of;
@@ -100,7 +100,17 @@ pub fn add(state: &mut State, terms: &[(u128, &str)]) -> Vec<TermId> {
         .iter()
         .zip(term_ids::probe(&state.layout.tables, &hashes))
     {
-        ids[*index] = found.or_else(|| fresh::find(terms[*index].0));
+        ids[*index] = found.or_else(|| {
+            let (hash, text) = terms[*index];
+            let id = fresh::find(hash)?;
+            // Its text may not be in a table either.
+            let term = TermBuf::from_encoded(text.to_owned());
+            if let (Some(term), Some(number)) = (term, id.dictionary_number()) {
+                let bytes = state::term_bytes(&term);
+                state.terms.put(number, term, bytes);
+            }
+            Some(id)
+        });
     }
 
     let new: Vec<usize> = (0..terms.len())
