@@ -128,19 +128,15 @@ impl Nodes {
             return Err(Problem::new(StatusCode::NOT_FOUND, "there is no such node"));
         }
         let mut problem = Problem::unavailable("no PostgreSQL node answers");
-        let at_once = Timeouts {
-            wait: Some(Duration::ZERO),
-            create: Some(CONNECT),
-            recycle: Some(CONNECT),
-        };
         // Before it waits for connections of one node, it tries the others that are up.
-        let mut tries: VecDeque<_> = up.into_iter().map(|place| (place, at_once)).collect();
+        let mut tries: VecDeque<_> = up.into_iter().map(|place| (place, false)).collect();
         let mut down = down.into_iter();
-        let mut next_down = || {
-            down.next()
-                .map(|place| (place, role.pools[place].timeouts()))
-        };
-        while let Some((place, timeouts)) = tries.pop_front().or_else(&mut next_down) {
+        let mut next_down = || down.next().map(|place| (place, true));
+        while let Some((place, waits)) = tries.pop_front().or_else(&mut next_down) {
+            let mut timeouts = role.pools[place].timeouts();
+            if !waits {
+                timeouts.wait = Some(Duration::ZERO);
+            }
             let mut result = role.pools[place].timeout_get(&timeouts).await;
             if let Some(limit) = limit_of(&result) {
                 // Connections that others left idle make room.
@@ -170,8 +166,8 @@ impl Nodes {
                     self.forget(identity);
                     return Err(refused(error, identity));
                 }
-                Err(PoolError::Timeout(TimeoutType::Wait)) if timeouts.wait == at_once.wait => {
-                    tries.push_back((place, role.pools[place].timeouts()));
+                Err(PoolError::Timeout(TimeoutType::Wait)) if !waits => {
+                    tries.push_back((place, true));
                 }
                 Err(PoolError::Timeout(TimeoutType::Wait)) => {
                     problem = Problem::unavailable("all connections to PostgreSQL are in use");

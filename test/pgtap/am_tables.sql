@@ -104,12 +104,14 @@ select is((select count(*) from single), 0::bigint, 'TRUNCATE after COPY of sing
 copy single from program 'printf "1\t2\t3\t0\n2\t2\t3\t0\n"' where random() >= 0;
 select lives_ok($$select quad.rebuild('single', 'spog,ospg')$$, 'rebuild after COPY of single rows');
 select is((select count(*) from single where o = 3), 2::bigint, 'the new order has the rows');
-create function hidden() returns trigger language plpgsql as $$begin create temp table if not exists veiled(x int); return new; end$$;
+create function hidden() returns trigger language plpgsql as
+    $$begin create temp table if not exists veiled(x int); return new; end$$;
 create table public.veiled (like h) using quad;
 create trigger hides before insert on public.veiled for each row execute function hidden();
 copy veiled from program 'printf "1\t2\t3\t0\n"';
 truncate public.veiled;
-select is((select count(*) from public.veiled), 0::bigint, 'COPY into a table whose name another one has taken meanwhile');
+select is((select count(*) from public.veiled), 0::bigint,
+          'COPY into a table whose name another one has taken meanwhile');
 savepoint a;
 create table gone (like h) using quad;
 savepoint b;

@@ -40,11 +40,13 @@ SELECT quad.load_text($$
     PREFIX : <http://x/>
     :s a <http://x/138875005>, <http://x/c/>, :Named ; :p 1 . :t :p 2 ; a <http://x/c/> . :u :p 3 .
 $$, store => 'typed');
-SELECT ok(quad.construct_text('CONSTRUCT WHERE { ?s ?p ?o }', 'xml', 'typed') NOT LIKE '%<oxprefix: %', 'no element without a name');
-SELECT quad.load_text(quad.construct_text('CONSTRUCT WHERE { ?s ?p ?o }', 'xml', 'typed'), 'xml', store => 'typed_back');
+SELECT ok(quad.construct_text('CONSTRUCT WHERE { ?s ?p ?o }', 'xml', 'typed') NOT LIKE '%<oxprefix: %',
+          'no element without a name');
+SELECT quad.load_text(quad.construct_text('CONSTRUCT WHERE { ?s ?p ?o }', 'xml', 'typed'), 'xml',
+                      store => 'typed_back');
 SELECT set_eq($$SELECT quad.export('typed_back')$$, $$SELECT quad.export('typed')$$, 'types that are no XML names');
-SELECT throws_ok($$SELECT quad.construct_text('CONSTRUCT { ?s a <http://x/1> } WHERE { ?s ?p 3 }', 'xml', 'typed')$$, '22P05', NULL,
-                 'a subject with nothing else');
+SELECT throws_ok($$SELECT quad.construct_text('CONSTRUCT { ?s a <http://x/1> } WHERE { ?s ?p 3 }', 'xml', 'typed')$$,
+                 '22P05', NULL, 'a subject with nothing else');
 SELECT throws_ok($$SELECT quad.construct_text('CONSTRUCT { ?s ?p "\u0001" } WHERE { ?s ?p ?o }', 'xml')$$, '22P05', NULL,
                  'a character that XML does not have');
 SELECT ok(quad.sparql_xml('SELECT ("a\rb\r\nc" AS ?x) {}') LIKE E'%<literal>a&#13;b&#13;\nc</literal>%', 'solutions in XML keep line ends');

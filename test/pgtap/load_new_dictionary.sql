@@ -20,15 +20,19 @@ SELECT is_empty($$SELECT quad.verify('quad_stores.main')$$, 'the store is sound'
 -- The document comes first, and holds its ids back to the end.
 SET LOCAL maintenance_work_mem = '1GB';
 SELECT lives_ok($$INSERT INTO quad.load_stdin
-  SELECT '<http://x/t' || n || '> <http://x/after> <http://x/' || CASE WHEN n < 80000 THEN 'first' ELSE 'second' END || '> .'
+  SELECT '<http://x/t' || n || '> <http://x/after> <http://x/'
+         || CASE WHEN n < 80000 THEN 'first' ELSE 'second' END || '> .'
          || CASE WHEN n = 70000 AND quad.decode(quad.encode('<http://x/t1>')) IS NULL THEN 'never' ELSE '' END
          || CASE WHEN n = 70001 AND quad.load_text('<http://x/t2> <http://x/after> <http://x/second> .' || E'\n'
-              || (SELECT string_agg('<http://x/u' || m || '> <http://x/after> <http://x/t' || m || '> .', E'\n') FROM generate_series(1, 20000) m), 'nt') < 0
+              || (SELECT string_agg('<http://x/u' || m || '> <http://x/after> <http://x/t' || m || '> .', E'\n')
+                  FROM generate_series(1, 20000) m), 'nt') < 0
             THEN 'never' ELSE '' END
   FROM generate_series(1, 100000) n$$, 'a function asks for terms of the document, and loads another one');
 SELECT is_empty($$SELECT s, p FROM quad.term_ids GROUP BY s, p HAVING count(*) > 1$$, 'each term has one id');
-SELECT is((SELECT count(*) FROM quad_stores.main a JOIN quad_stores.main b ON b.s = a.o WHERE a.p = quad.find('<http://x/after>')
-           AND b.p = a.p AND b.o = quad.find('<http://x/first>')), 20000::bigint, 'terms of both documents are the same');
-SELECT is((SELECT count(*) FROM quad_stores.main WHERE o = quad.find('<http://x/second>')), 20002::bigint, 'also those that only the inner one had then');
+SELECT is((SELECT count(*) FROM quad_stores.main a JOIN quad_stores.main b ON b.s = a.o
+           WHERE a.p = quad.find('<http://x/after>') AND b.p = a.p AND b.o = quad.find('<http://x/first>')), 20000::bigint,
+          'terms of both documents are the same');
+SELECT is((SELECT count(*) FROM quad_stores.main WHERE o = quad.find('<http://x/second>')), 20002::bigint,
+          'also those that only the inner one had then');
 SELECT * FROM finish();
 ROLLBACK;

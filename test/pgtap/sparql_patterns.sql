@@ -58,9 +58,12 @@ select pg_temp.gives('18.2.2.5', 'SELECT ?x { FILTER(?y = 2) ?x :p ?y }', 'b');
 
 -- A filter has the variables of its own group alone, also where an OPTIONAL is taken apart.
 select pg_temp.data(':b :p 2 ; :q 3');
-select pg_temp.gives('18.5', 'SELECT ?x ?z { ?x :p ?y OPTIONAL { { ?x :q ?z FILTER(?y > 1) } UNION { ?x :r ?z } } }', 'b -');
+select pg_temp.gives('18.5',
+    'SELECT ?x ?z { ?x :p ?y OPTIONAL { { ?x :q ?z FILTER(?y > 1) } UNION { ?x :r ?z } } }', 'b -');
 select pg_temp.data(':b :p 2 ; :q :c . :c :r :d . :d :s 6 . :e :s 5');
-select pg_temp.gives('18.5', 'SELECT ?w ?v { ?x :p ?y OPTIONAL { ?x :q ?z { ?z :r ?w FILTER(?y > 1) } } ?w :s ?v }', 'd "6"^^integer', 'e "5"^^integer');
+select pg_temp.gives('18.5',
+    'SELECT ?w ?v { ?x :p ?y OPTIONAL { ?x :q ?z { ?z :r ?w FILTER(?y > 1) } } ?w :s ?v }',
+    'd "6"^^integer', 'e "5"^^integer');
 
 -- 18.5 MINUS, 18.6 EXISTS
 select pg_temp.data(':a :p 1 . :b :p 2 . :b :q 3 . :a :r :b');
@@ -222,13 +225,20 @@ select pg_temp.gives('17.4.2.9', 'SELECT (COUNT(DISTINCT ?b) AS ?n) { { BIND(BNO
 
 -- Solutions that come of one by a join are different ones.
 select pg_temp.data(':g a :G . :s1 :member :g . :s2 :member :g');
-select pg_temp.gives('17.4.2.9', 'SELECT (COUNT(DISTINCT ?c) AS ?n) { ?g a :G BIND(BNODE("k") AS ?b) ?s :member ?g BIND(BNODE("a") AS ?c) }', '"2"^^integer');
-select pg_temp.gives('17.4.2.9', 'SELECT (COUNT(DISTINCT ?c) AS ?n) { ?g a :G BIND(BNODE("k") AS ?b) OPTIONAL { ?s :member ?g } BIND(BNODE("a") AS ?c) }', '"2"^^integer');
-select is((select count(*) from quad.construct(pg_temp.prefixed('CONSTRUCT { _:x :of ?s ; :key ?b } WHERE { ?g a :G BIND(BNODE(STR(?g)) AS ?b) ?s :member ?g }'))), 4::bigint, '16.2.1: a template gives each solution its own nodes');
+select pg_temp.gives('17.4.2.9',
+    'SELECT (COUNT(DISTINCT ?c) AS ?n) { ?g a :G BIND(BNODE("k") AS ?b) ?s :member ?g BIND(BNODE("a") AS ?c) }',
+    '"2"^^integer');
+select pg_temp.gives('17.4.2.9',
+    'SELECT (COUNT(DISTINCT ?c) AS ?n) { ?g a :G BIND(BNODE("k") AS ?b) OPTIONAL { ?s :member ?g } BIND(BNODE("a") AS ?c) }',
+    '"2"^^integer');
+select is((select count(*) from quad.construct(pg_temp.prefixed(
+    'CONSTRUCT { _:x :of ?s ; :key ?b } WHERE { ?g a :G BIND(BNODE(STR(?g)) AS ?b) ?s :member ?g }'))), 4::bigint,
+    '16.2.1: a template gives each solution its own nodes');
 
 -- 18.6 A variable of the solution outside has its value where the pattern leaves it unbound.
 select pg_temp.data(':a :p 1 . :b :v 7');
-select pg_temp.gives('18.6', 'SELECT ?x { :b :v ?x FILTER EXISTS { ?s :p ?o OPTIONAL { ?s :q ?x } FILTER(BOUND(?x)) } }', '"7"^^integer');
+select pg_temp.gives('18.6',
+    'SELECT ?x { :b :v ?x FILTER EXISTS { ?s :p ?o OPTIONAL { ?s :q ?x } FILTER(BOUND(?x)) } }', '"7"^^integer');
 
 -- 3.1.3 of SPARQL 1.1 Update: a node of the solutions is one node in all quads that are made of them.
 select pg_temp.data(':s1 a :T . :s2 a :T');
@@ -240,11 +250,14 @@ select pg_temp.gives('Update 3.1.3', 'SELECT (COUNT(*) AS ?n) { ?x :is ?y }', '"
 
 -- 18.4 A path whose steps may have no length can end on a term that the graph does not have.
 select pg_temp.gives('18.4', 'SELECT ?x { <urn:nowhere> (:p?)+ ?x }', '<urn:nowhere>');
-select is((select count(*) from quad.sparql(pg_temp.prefixed('SELECT ?x ?y { <urn:nowhere> (:p?)+ ?x . ?x :q* ?y }'))), 0::bigint, 'where no other path begins');
+select is((select count(*) from quad.sparql(pg_temp.prefixed(
+    'SELECT ?x ?y { <urn:nowhere> (:p?)+ ?x . ?x :q* ?y }'))), 0::bigint,
+    'where no other path begins');
 
 -- 3.1.3 of SPARQL 1.1 Update: what copies a graph reads the graph, what inserts reads the data set.
 set local quad.default_graph = 'union';
-select throws_ok(format('select quad.update(%L)', pg_temp.prefixed('COPY :a TO :b ; INSERT { GRAPH :c { ?s ?p ?o } } WHERE { ?s ?p ?o }')),
+select throws_ok(format('select quad.update(%L)', pg_temp.prefixed(
+    'COPY :a TO :b ; INSERT { GRAPH :c { ?s ?p ?o } } WHERE { ?s ?p ?o }')),
                  '22023', null, 'both in one request');
 
 select * from finish();

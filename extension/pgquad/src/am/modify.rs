@@ -122,16 +122,17 @@ pub unsafe extern "C-unwind" fn insert(
         let new_table = options & pg_sys::TABLE_INSERT_SKIP_FSM as i32 != 0;
         if new_table || pending::within_executor() {
             pending::add(rel, &[quad], xid, cid, new_table);
-        } else if let Some(sides) = sides_of(rel) {
+            return;
+        }
+        if let Some(sides) = sides_of(rel) {
             let mut changes = Changes::new(sides);
             changes.insert(&[quad]);
             changes.write();
-            ffi::check_readers_of(rel);
         } else {
             let added = Table::open(rel).insert(&mut vec![quad], xid, cid);
             pg_sys::pgstat_count_heap_insert(rel, added as i64);
-            ffi::check_readers_of(rel);
         }
+        ffi::check_readers_of(rel);
     }
 }
 

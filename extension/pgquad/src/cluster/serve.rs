@@ -52,7 +52,6 @@ const MIN_POLLING_PROCESSORS: u32 = 3;
 /// Other types of messages of PostgreSQL's protocol.
 mod protocol {
     pub const COPY_BOTH_RESPONSE: u8 = b'W';
-    pub const FLUSH: u8 = b'H';
     pub const SYNC: u8 = b'S';
     pub const TERMINATE: u8 = b'X';
     /// The body of a CopyBothResponse: text, no columns.
@@ -166,7 +165,7 @@ impl Served {
     fn next(&mut self) {
         let (kind, message) = self.take();
         match kind {
-            protocol::FLUSH | protocol::SYNC => return,
+            ffi::FLUSH | protocol::SYNC => return,
             protocol::TERMINATE => exit(pg_sys::SessionEndType::DISCONNECT_NORMAL),
             COPY_DATA => {}
             other => raise(

@@ -280,6 +280,9 @@ pub fn put_to_client(kind: u8, message: &[u8]) {
     }
 }
 
+/// The type of a Flush message of PostgreSQL's protocol.
+pub const FLUSH: u8 = b'H';
+
 /// What the client of this session has sent.
 pub enum FromClient {
     /// A message of this type, in the current memory context.

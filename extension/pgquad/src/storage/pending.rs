@@ -242,8 +242,7 @@ fn write(pending: Pending<Insertion>, is_over: bool) {
                 let many = quads.len() >= MIN_BUILT_ROWS;
                 if let Some(mut load) = many.then(|| build_instead(rel)).flatten() {
                     load.push(&quads);
-                    build(relid, load, xid, cid);
-                    return ffi::check_readers_of(rel);
+                    return build(relid, load, xid, cid);
                 }
                 let table = Table::open(rel);
                 let keys = table.decides().then(|| first_keys(&table, &quads));
@@ -253,7 +252,6 @@ fn write(pending: Pending<Insertion>, is_over: bool) {
                     table.insert(&mut quads, xid, cid)
                 };
                 pg_sys::pgstat_count_heap_insert(rel, added as i64);
-                ffi::check_readers_of(rel);
                 if let Some(keys) = keys {
                     noting(relid, cid, |taken, again| {
                         table.note(&keys, &first_keys(&table, &quads), again, taken);
@@ -261,12 +259,10 @@ fn write(pending: Pending<Insertion>, is_over: bool) {
                 }
             }
         }),
-        Rows::NewTable(load) => {
-            build(relid, load, xid, cid);
-            // SAFETY: the relation is open, and changed by this transaction.
-            with_open(relid, |rel| unsafe { ffi::check_readers_of(rel) });
-        }
+        Rows::NewTable(load) => build(relid, load, xid, cid),
     }
+    // SAFETY: the relation is open, and changed by this transaction.
+    with_open(relid, |rel| unsafe { ffi::check_readers_of(rel) });
 }
 
 fn build(relid: pg_sys::Oid, load: BulkLoad, xid: u32, cid: u32) {

@@ -4,7 +4,7 @@
 use super::expression_filters::TestExpr;
 use super::feedback::with_feedback;
 use super::group_spill::{no_groups, spill_file, term_order};
-use super::results::Results;
+use super::results::await_room;
 use super::shipped_filters;
 use super::source::{ArgumentExpr, NodeSource};
 use crate::cluster::exchange::{self, Meeting, Peer};
@@ -15,6 +15,7 @@ use crate::pg::ffi::flush_to_client;
 use crate::table::TableReader;
 use pgquad_cluster::exchange::{Dealt, Exchange, Ran, Rows, Settings, Work};
 use pgquad_cluster::push::{self, Aggregate, Cost, Counting, Found, Param, Start};
+use pgquad_cluster::results::Outgoing;
 use pgquad_cluster::wire::{Damaged, Reader, Writer};
 use pgquad_exec::{
     AnswerRows, Argument, Bindings, Column, ColumnNumber, Counted, Extreme, FirstPattern,
@@ -63,7 +64,7 @@ const GROUPS_AT_ONCE: usize = 1 << 16;
 /// The part under way.
 struct Part {
     /// What is on its way to the node that asks.
-    results: Results,
+    results: Outgoing,
     /// The first message.
     linked: Option<Found>,
     /// `None` once the join is over, or where it does not begin.
@@ -148,7 +149,7 @@ impl Part {
                 }
             };
             Self {
-                results: Results::default(),
+                results: Outgoing::default(),
                 linked: Some(linked),
                 exchange,
                 me,
@@ -179,7 +180,7 @@ impl Part {
         }
         let joining = self.stage == Stage::Joining;
         let exchange = self.exchange.as_mut().filter(|_| joining);
-        if let Err(error) = self.results.await_room(exchange) {
+        if let Err(error) = await_room(&mut self.results, exchange) {
             exchange::raise_error(self.me, &self.peers, error);
         }
         self.results.next_piece()
